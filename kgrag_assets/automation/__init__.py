@@ -1,0 +1,1 @@
+"""This room holds what belongs to partitions, conditions, jobs and sensors."""

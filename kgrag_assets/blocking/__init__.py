@@ -1,0 +1,1 @@
+"""This room holds what belongs to choosing the attribute pairs that are worth judging."""

@@ -1,0 +1,1 @@
+"""This room holds what belongs to measuring a mapping against a reference."""

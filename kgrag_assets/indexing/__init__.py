@@ -1,0 +1,1 @@
+"""This room holds what belongs to embedding rows and the vector indexes over them."""

@@ -1,0 +1,1 @@
+"""This room holds what belongs to deciding whether a pair of attributes corresponds."""

@@ -1,0 +1,1 @@
+"""This room holds what belongs to reading knowledge graphs and walking them."""

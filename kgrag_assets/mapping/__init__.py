@@ -1,0 +1,1 @@
+"""This room holds what belongs to turning many judgments into one mapping."""

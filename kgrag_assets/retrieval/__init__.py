@@ -1,0 +1,1 @@
+"""This room holds what belongs to finding the subgraph that speaks about a pair."""

@@ -1,0 +1,1 @@
+"""The tables between the rooms: one module per stage, each column with its type and meaning."""

@@ -1,0 +1,65 @@
+"""``retrieved_subgraphs``: what a retrieval method found in the graph for a pair, or that it found nothing."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from kgrag_assets.rows.pairs import PAIR_COLUMNS, ROW_KEY_COLUMN
+from kgrag_assets.rows.table import Column, Table
+
+METHODS = ("vector_triples", "entity_paths")
+
+# found: facts are there. no_seed: no entity or triple was near enough to either attribute.
+# no_path: there were seeds, but no fact in reach. cut: found, and the search ended at its budget.
+STATUSES = ("found", "no_seed", "no_path", "cut")
+
+FACT_KINDS = ("triple", "path", "shared_entity")
+
+EDGE = pl.Struct(
+    {
+        "head": pl.String,
+        "relation": pl.String,
+        "tail": pl.String,
+        "head_label": pl.String,
+        "relation_label": pl.String,
+        "tail_label": pl.String,
+    }
+)
+
+# An edge stands as the graph states it, head -> relation -> tail, also where a path walks it backwards;
+# ``nodes`` gives the order of the walk. A shared_entity has one node and no edge.
+FACT = pl.Struct(
+    {
+        "fact_id": pl.String,
+        "kind": pl.String,
+        "text": pl.String,
+        "score": pl.Float64,
+        "nodes": pl.List(pl.String),
+        "edges": pl.List(EDGE),
+    }
+)
+
+SEED = pl.Struct(
+    {
+        "entity_id": pl.String,
+        "label": pl.String,
+        "side": pl.String,
+        "rank": pl.Int32,
+        "score": pl.Float64,
+    }
+)
+
+RETRIEVED_SUBGRAPHS = Table(
+    name="retrieved_subgraphs",
+    description="For each candidate pair and retrieval method, the facts that were found, or why there are none.",
+    columns=(
+        *PAIR_COLUMNS,
+        Column("method", pl.String, f"One of {', '.join(METHODS)}."),
+        Column("status", pl.String, f"One of {', '.join(STATUSES)}."),
+        Column("seeds", pl.List(SEED), "Entities that the attributes were linked to; may be an empty list."),
+        Column("facts", pl.List(FACT), "Facts found, best first; may be an empty list."),
+        Column("facts_cut", pl.Int32, "Facts that the cap on hubs or the budget left out, as far as counted."),
+        ROW_KEY_COLUMN,
+    ),
+    key=("task", "pair_id", "method"),
+)

@@ -1,0 +1,156 @@
+"""Every setting of the product, typed, in one place; read from the environment (``KGRAG_…``) and ``.env``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class SettingsError(ValueError):
+    """A setting is not usable; the message names it, its value and what is allowed."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EmbedderSettings(_Section):
+    """Which model turns text into vectors."""
+
+    kind: Literal["sentence-transformers", "openai", "ollama"] = "sentence-transformers"
+    model: str = Field("packaged:all-MiniLM-L6-v2", description="Model name, a path, or packaged:all-MiniLM-L6-v2.")
+    base_url: str | None = Field(None, description="Endpoint of an OpenAI-compatible or Ollama server.")
+    api_key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
+    batch_size: int = Field(64, ge=1, le=4096)
+    checkpoint_texts: int = Field(2048, ge=1, description="Texts after which finished vectors are kept on disk.")
+    timeout_s: float = Field(60.0, gt=0)
+
+
+class GraphSettings(_Section):
+    """How knowledge graphs are split and which of them a task uses."""
+
+    buckets: int = Field(8, ge=1, le=99, description="Partitions of the graph by hash of the entity id.")
+    graphs: tuple[str, ...] | None = Field(None, description="Graphs that a task uses; empty for all in the lake.")
+
+
+class IndexSettings(_Section):
+    """Parameters of the FAISS HNSW indexes."""
+
+    hnsw_m: int = Field(32, ge=4, le=128)
+    ef_construction: int = Field(200, ge=8)
+    ef_search: int = Field(64, ge=8)
+    rebuild_share: float = Field(0.2, gt=0, le=1, description="Share of delta and dead rows that starts a rebuild.")
+
+
+class BlockingSettings(_Section):
+    """Which pairs are worth judging."""
+
+    k_vector: int = Field(10, ge=0, description="Best partners per attribute by vector, from both sides.")
+    k_lexical: int = Field(10, ge=0, description="Best partners per attribute by BM25, from both sides.")
+    budget_share: float = Field(0.10, gt=0, le=1, description="At most this share of all pairs is judged.")
+    budget_floor: int = Field(200, ge=1, description="Small tasks may judge this many pairs whatever the share.")
+
+
+class RetrievalSettings(_Section):
+    """How facts about a pair are searched in the graph."""
+
+    methods: tuple[Literal["vector_triples", "entity_paths"], ...] = ("vector_triples", "entity_paths")
+    triples_per_attribute: int = Field(5, ge=1, le=200)
+    entities_per_attribute: int = Field(3, ge=1, le=50)
+    min_cosine: float = Field(0.45, ge=-1, le=1, description="Seeds and triples below this cosine are not used.")
+    max_hops: int = Field(3, ge=1, le=3)
+    hub_cap: int = Field(200, ge=1, description="Neighbours of one node that a path search follows.")
+    max_facts: int = Field(20, ge=1, description="Facts kept per pair and method.")
+
+
+class RankingSettings(_Section):
+    """How many facts the judge sees."""
+
+    top_n: int = Field(2, ge=0, le=50)
+
+
+class JudgingSettings(_Section):
+    """Who judges the pairs."""
+
+    judge: Literal["offline", "openai", "ollama"] = "offline"
+    model: str = Field("gpt-4o-mini", description="Model of the openai or ollama judge.")
+    base_url: str | None = Field(None, description="Endpoint; empty for the client's default.")
+    api_key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
+    structured: Literal["auto", "json_schema", "none"] = Field("auto", description="Whether to ask for JSON by schema.")
+    temperature: float = Field(0.0, ge=0, le=2)
+    max_tokens: int = Field(300, ge=16)
+    timeout_s: float = Field(60.0, gt=0)
+    max_retries: int = Field(3, ge=0, le=20)
+    concurrency: int = Field(4, ge=1, le=64)
+
+
+class MappingSettings(_Section):
+    """How judgments become one mapping."""
+
+    cardinality: Literal["1:1", "n:1", "n:m"] = "n:1"
+    min_score: float = Field(0.5, ge=0, le=1, description="Pairs below this score are not proposed.")
+
+
+class EvaluationSettings(_Section):
+    """How a mapping is measured."""
+
+    bootstrap_samples: int = Field(1000, ge=100)
+    seed: int = 20240513
+
+
+class Settings(BaseSettings):
+    """All settings. ``KGRAG_EMBEDDER__MODEL=…`` sets ``embedder.model``."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="KGRAG_", env_nested_delimiter="__", env_file=".env", extra="ignore", frozen=True
+    )
+
+    lake: Path = Path("data_lake")
+    embedder: EmbedderSettings = EmbedderSettings()
+    graph: GraphSettings = GraphSettings()
+    index: IndexSettings = IndexSettings()
+    blocking: BlockingSettings = BlockingSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    ranking: RankingSettings = RankingSettings()
+    judging: JudgingSettings = JudgingSettings()
+    mapping: MappingSettings = MappingSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+
+    def for_task(self, options: dict[str, Any], origin: str) -> Settings:
+        """Return these settings with a task's own options laid over them.
+
+        Args:
+            options: sections and values, as ``task.yaml`` has them below ``options``. A task may set
+                what is decided per task: blocking, retrieval, ranking, judging, mapping, graph.graphs.
+            origin: the file they come from, for the error message.
+
+        Raises:
+            SettingsError: an unknown section or setting, or a value that is not allowed.
+        """
+        allowed = ("blocking", "retrieval", "ranking", "judging", "mapping", "graph")
+        changed: dict[str, Any] = {}
+        for section, values in options.items():
+            if section not in allowed:
+                raise SettingsError(
+                    f"{origin}: options.{section} cannot be set by a task; use one of {', '.join(allowed)}"
+                )
+            if not isinstance(values, dict):
+                raise SettingsError(f"{origin}: options.{section} must be a mapping of settings to values")
+            if section == "graph" and set(values) - {"graphs"}:
+                raise SettingsError(f"{origin}: of options.graph a task may set graphs only")
+            if section == "judging" and set(values) & {"api_key_env", "base_url"}:
+                # A task folder is somebody's upload: it must not send our key to an address it names.
+                raise SettingsError(
+                    f"{origin}: judging.base_url and api_key_env are set in the environment, not by a task"
+                )
+            current: BaseModel = getattr(self, section)
+            try:
+                changed[section] = type(current).model_validate({**current.model_dump(), **values})
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"])
+                raise SettingsError(f"{origin}: options.{section}.{where}: {first['msg']}") from error
+        return self.model_copy(update=changed)
