@@ -1,0 +1,64 @@
+"""From a stage's rows to Dagster's result: written, versioned, counted; and from our errors to Dagster's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from kgrag_assets.automation.metadata import written_metadata
+from kgrag_assets.lake.files import LakeError
+from kgrag_assets.lake.lake import Lake
+from kgrag_assets.rows.table import ROW_KEY, Table
+
+
+@contextmanager
+def explained_failures(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors that say what to do into a failure whose description is that sentence."""
+    try:
+        yield
+    except (LakeError, *kinds) as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from error
+
+
+def store(
+    lake: Lake,
+    table: Table,
+    partition: str | None,
+    frame: pl.DataFrame,
+    *,
+    check_results: Sequence[dg.AssetCheckResult] = (),
+    asset_key: str | None = None,
+    **metadata: Any,
+) -> dg.MaterializeResult[None]:
+    """Write a partition and describe it: rows that had the same key before count as kept.
+
+    Call it under ``lake.lock``. The data version is the hash of the row keys, so an unchanged partition
+    wakes nothing downstream.
+    """
+    before = set(lake.read(table, partition)[ROW_KEY].to_list()) if _readable(lake, table, partition) else set()
+    after = set(frame[ROW_KEY].to_list())
+    written = lake.write(table, partition, frame)
+    return dg.MaterializeResult(
+        asset_key=asset_key,
+        data_version=dg.DataVersion(written.data_version),
+        metadata=written_metadata(
+            written,
+            kept=len(before & after),
+            computed=len(after - before),
+            removed=len(before - after),
+            **metadata,
+        ),
+        check_results=list(check_results),
+    )
+
+
+def _readable(lake: Lake, table: Table, partition: str | None) -> bool:
+    try:
+        lake.read(table, partition)
+    except LakeError:
+        return False
+    return True

@@ -1,0 +1,256 @@
+"""The commands of ``kgrag`` and their options; what they do lies in the modules beside this one."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kgrag_assets import __version__
+
+EXIT_FAILED = 1
+EXIT_INPUT = 2
+EXIT_STALE = 3
+
+app = typer.Typer(
+    name="kgrag",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="From two schemas to a mapping with its evidence.\n\n"
+    "Exit codes: 0 done, 1 a step failed, 2 wrong input or usage, 3 something is stale (status --exit-code), "
+    "130 interrupted.",
+)
+console = Console()
+errors = Console(stderr=True)
+
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of the task: its folder below input/tasks.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON for a script instead of tables.")]
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    errors.print(Text("error: ", style="bold red") + Text(message))
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn errors that say what to do into a line and an exit code."""
+    # Imported here: `kgrag --help` must not load Dagster.
+    from kgrag_assets.cli.exporting import ExportError
+    from kgrag_assets.cli.running import RunError
+    from kgrag_assets.cli.showing import ShowError
+    from kgrag_assets.lake.files import LakeError
+    from kgrag_assets.schemas.errors import SchemaError
+    from kgrag_assets.settings import SettingsError
+
+    try:
+        yield
+    except (SchemaError, SettingsError, ShowError, ExportError) as error:
+        _fail(str(error), EXIT_INPUT)
+    except (RunError, LakeError) as error:
+        _fail(str(error), EXIT_FAILED)
+
+
+def _print_json(value: Any) -> None:  # noqa: ANN401  (whatever JSON can hold)
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+    """Hold the options that belong to no command."""
+    if version:
+        console.print(__version__)
+        raise typer.Exit
+
+
+@app.command(epilog="Example: kgrag tasks --json")
+def tasks(as_json: AsJson = False) -> None:
+    """List the tasks: the folders below input/tasks, the unusable ones with the reason."""
+    from kgrag_assets.cli.listing import listed_tasks
+    from kgrag_assets.cli.place import read_settings
+    from kgrag_assets.lake.lake import Lake
+
+    with _explained():
+        rows = listed_tasks(Lake.at(read_settings().lake))
+    if as_json:
+        _print_json(rows)
+        return
+    table = Table("task", "title", "mapped", "no match", "note")
+    for row in rows:
+        mapped, without = (
+            ("", "") if row["proposed"] is None else (str(row["proposed"]), str(row["no_match"]))
+        )
+        table.add_row(*(Text(str(cell)) for cell in (row["task"], row["title"], mapped, without, row["note"])))
+    console.print(table)
+    if not rows:
+        console.print("No task yet. Make one: kgrag init NAME --source FILE --target omop-5.4")
+
+
+@app.command(
+    epilog="Examples: kgrag init north --source schema.sql --target omop-5.4 · "
+    "kgrag init crm --source pg:CRM_URL --target target.xlsx"
+)
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new task.")],
+    source: Annotated[str, typer.Option(help="Source schema: a file, a folder, or pg:VARIABLE.")],
+    target: Annotated[str, typer.Option(help="Target schema: a file, a folder, pg:VARIABLE, or omop-5.4.")],
+) -> None:
+    """Make a task folder from two schemas, after checking that both can be read."""
+    from kgrag_assets.cli.place import read_settings
+    from kgrag_assets.lake.paths import LakePaths
+    from kgrag_assets.schemas.scaffold import make_task
+
+    with _explained():
+        folder = make_task(LakePaths(read_settings().lake), name, source, target)
+    console.print(Text(f"made {folder}"))
+    console.print(Text(f"next: kgrag run {_quoted(name)}"))
+
+
+@app.command(epilog="Examples: kgrag run demo_clinic · KGRAG_JUDGING__JUDGE=openai kgrag run demo_clinic")
+def run(task: TaskName, as_json: AsJson = False) -> None:
+    """Bring everything for a task up to date: what is stale runs, the rest stays."""
+    from kgrag_assets.cli.place import opened
+    from kgrag_assets.cli.progress import RichProgress
+    from kgrag_assets.cli.running import bring_up_to_date
+    from kgrag_assets.cli.showing import as_json as task_as_json
+    from kgrag_assets.cli.showing import summary
+
+    began = time.monotonic()
+    with _explained():
+        with RichProgress(errors if as_json else console) as progress, opened({"progress": progress}) as place:
+            report = bring_up_to_date(place, task, progress.job)
+        lake = place.lake
+        if as_json:
+            _print_json(
+                {
+                    **task_as_json(lake, task, None),
+                    "steps": [vars(step) for step in report.steps],
+                    "warnings": report.warnings,
+                    "seconds": round(time.monotonic() - began, 1),
+                }
+            )
+            return
+        summary(console, lake, task)
+    computed = sum(step.computed for step in report.steps)
+    kept = sum(step.kept for step in report.steps)
+    removed = sum(step.removed for step in report.steps)
+    if report.steps:
+        done = f"{len(report.steps)} steps: {computed:,} rows computed, {kept:,} kept, {removed:,} removed"
+    else:
+        done = "everything was up to date: nothing ran"
+    console.print(Text(f"\n{done}, {time.monotonic() - began:.1f} s"))
+    for warning in report.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"))
+    _next_commands(lake.paths.root, task)
+
+
+def _next_commands(root_folder: Path, task: str) -> None:
+    from kgrag_assets.cli.showing import an_attribute_to_look_at
+    from kgrag_assets.lake.lake import Lake
+
+    name = _quoted(task)
+    column = an_attribute_to_look_at(Lake.at(root_folder), task)
+    kgrag = "kgrag" if _on_path() else ".venv/bin/kgrag"
+    console.print("\nnext:")
+    if column is not None:
+        console.print(Text(f"  {kgrag} show {name} {_quoted(column)}    why this column was mapped so"))
+    console.print(Text(f"  {kgrag} export {name} --format xlsx    the mapping with its evidence"))
+    console.print(Text("  make ui    the assets in the browser"))
+
+
+def _on_path() -> bool:
+    import shutil
+
+    return shutil.which("kgrag") is not None
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)
+
+
+@app.command(epilog="Examples: kgrag status · kgrag status demo_clinic --exit-code")
+def status(
+    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="One task; all where not given.")] = None,
+    as_json: AsJson = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 3 where something is stale.")] = False,
+) -> None:
+    """Say what is stale and why."""
+    from kgrag_assets.cli.listing import stale_rows
+    from kgrag_assets.cli.place import opened
+
+    with _explained(), opened() as place:
+        rows = stale_rows(place, task)
+    if as_json:
+        _print_json(rows)
+    elif not rows:
+        console.print("everything is up to date")
+    else:
+        table = Table("asset", "partition", "state", "why")
+        for row in rows:
+            table.add_row(*(Text(row[name]) for name in ("asset", "partition", "state", "why")))
+        console.print(table)
+        console.print("What follows a stale asset is recomputed only where its content changes. Run: kgrag run TASK")
+    if rows and exit_code:
+        raise typer.Exit(EXIT_STALE)
+
+
+@app.command(epilog="Examples: kgrag show demo_clinic · kgrag show demo_clinic pat_master.dob")
+def show(
+    task: TaskName,
+    column: Annotated[str | None, typer.Argument(metavar="[TABLE.COLUMN]", help="One column of either schema.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain a mapping, or the decision on one column with its evidence."""
+    from kgrag_assets.cli.place import read_settings
+    from kgrag_assets.cli.showing import as_json as task_as_json
+    from kgrag_assets.cli.showing import explain, summary
+    from kgrag_assets.lake.lake import Lake
+
+    with _explained():
+        lake = Lake.at(read_settings().lake)
+        if as_json:
+            _print_json(task_as_json(lake, task, column))
+        elif column is None:
+            summary(console, lake, task)
+        else:
+            explain(console, lake, task, column)
+
+
+@app.command(epilog="Examples: kgrag export demo_clinic --format xlsx · kgrag export demo_clinic --out mapping.csv")
+def export(
+    task: TaskName,
+    file_format: Annotated[Literal["csv", "xlsx"], typer.Option("--format", help="Format of the file.")] = "csv",
+    out: Annotated[Path | None, typer.Option(help="File to write; below exports/ in the lake where not given.")] = None,
+) -> None:
+    """Write the mapping with the evidence beside it."""
+    from kgrag_assets.cli.exporting import export_mapping
+    from kgrag_assets.cli.place import read_settings
+    from kgrag_assets.lake.lake import Lake
+
+    with _explained():
+        path = export_mapping(Lake.at(read_settings().lake), task, file_format, out)
+    console.print(Text(str(path)))
+
+
+def main() -> None:
+    """Run the command line."""
+    # torch's threads spin while they wait, which starves a second process on a small machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    try:
+        app()
+    except KeyboardInterrupt:
+        errors.print("interrupted: what was finished is kept; run again to go on")
+        sys.exit(130)

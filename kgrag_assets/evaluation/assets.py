@@ -1,0 +1,131 @@
+"""The assets of the evaluation room: metrics, misses, and the published snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from kgrag_assets.automation.conditions import when_content_changed
+from kgrag_assets.automation.inputs import OWNERS
+from kgrag_assets.automation.metadata import markdown_table, table_metadata
+from kgrag_assets.automation.partitions import TASKS
+from kgrag_assets.automation.results import explained_failures, store
+from kgrag_assets.evaluation.metrics import METRICS_VERSION, evaluate
+from kgrag_assets.evaluation.misses import find_misses
+from kgrag_assets.evaluation.publication import VIEWS
+from kgrag_assets.lake.lake import Lake
+from kgrag_assets.lake.snapshot import publish, published_version, snapshot_version
+from kgrag_assets.models.ledger import CallLedger
+from kgrag_assets.rows.attribute_mappings import ATTRIBUTE_MAPPINGS
+from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
+from kgrag_assets.rows.catalog import TASK_TABLES
+from kgrag_assets.rows.keys import data_version_of
+from kgrag_assets.rows.llm_calls import LLM_CALLS
+from kgrag_assets.rows.llm_judgments import LLM_JUDGMENTS
+from kgrag_assets.rows.match_metrics import MATCH_METRICS, MATCH_MISSES
+from kgrag_assets.rows.reference_correspondences import REFERENCE_CORRESPONDENCES
+from kgrag_assets.rows.rejects import KG_REJECTS
+from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
+from kgrag_assets.rows.table import Table, data_version
+from kgrag_assets.settings import Settings
+
+SNAPSHOT_VERSION = "snapshot-1"
+
+
+def build(settings: Settings) -> list[dg.AssetsDefinition]:
+    """Make the assets of this room."""
+
+    def spec(table: Table, description: str) -> dg.AssetSpec:
+        return dg.AssetSpec(
+            table.name,
+            deps=["attribute_mappings", "reference_correspondences", "candidate_pairs", "llm_judgments"],
+            description=description,
+            metadata=table_metadata(table),
+            group_name="evaluation",
+            code_version=f"{METRICS_VERSION}/{settings.evaluation.model_dump_json()}",
+            owners=OWNERS,
+            kinds={"polars", "parquet"},
+            automation_condition=when_content_changed(),
+            partitions_def=TASKS,
+        )
+
+    @dg.multi_asset(
+        name="evaluate_mapping",
+        specs=[
+            spec(MATCH_METRICS, "How good the mapping is where a reference exists, with bootstrap intervals."),
+            spec(MATCH_MISSES, "Each true pair and the stage at which it was found or lost."),
+        ],
+    )
+    def evaluate_mapping(
+        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        task = context.partition_key
+        with explained_failures(), lake.lock("match_metrics", task):
+            attributes = lake.read(SCHEMA_ATTRIBUTES, task)
+            reference = lake.read(REFERENCE_CORRESPONDENCES, task)
+            mappings = lake.read(ATTRIBUTE_MAPPINGS, task)
+            candidates = lake.read(CANDIDATE_PAIRS, task)
+            judgments = lake.read(LLM_JUDGMENTS, task)
+            metrics = evaluate(mappings, candidates, judgments, attributes, reference, settings.evaluation)
+            misses = find_misses(mappings, candidates, judgments, reference)
+            yield store(
+                lake,
+                MATCH_METRICS,
+                task,
+                metrics,
+                asset_key="match_metrics",
+                metrics=markdown_table(metrics.select("metric", "value", "ci_low", "ci_high", "n", "meaning"), limit=40),
+            )
+            yield store(
+                lake,
+                MATCH_MISSES,
+                task,
+                misses,
+                asset_key="match_misses",
+                outcomes=markdown_table(misses.group_by("outcome").len("true pairs").sort("outcome")),
+                lost=markdown_table(
+                    misses.filter(misses["outcome"] != "found").drop("task", "pair_id", "row_key"), limit=40
+                ),
+            )
+
+    @dg.asset(
+        deps=[table.name for table in TASK_TABLES],
+        group_name="evaluation",
+        code_version=SNAPSHOT_VERSION,
+        owners=OWNERS,
+        kinds={"duckdb"},
+        automation_condition=when_content_changed(needs_all_upstream=False),
+        description="The DuckDB file that analysts open: all stages of all tasks, written beside and moved into place "
+        "in one rename, so that a reader is never blocked and never sees half a run.",
+    )
+    def analyst_database(
+        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
+    ) -> dg.MaterializeResult[None]:
+        with explained_failures(), lake.lock("analyst_database"):
+            tasks = sorted(context.instance.get_dynamic_partitions("tasks"))
+            tables = [(table, lake.read_all(table, tasks)) for table in TASK_TABLES]
+            tables.append((KG_REJECTS, lake.read(KG_REJECTS, None)))
+            versions = {table.name: data_version(frame) for table, frame in tables}
+            calls = CallLedger(lake.paths.ledger).frame()
+            versions[LLM_CALLS.name] = data_version_of(str(number) for number in calls["call_id"])
+            versions["layout"] = SNAPSHOT_VERSION
+            version = snapshot_version(versions)
+            path = lake.paths.snapshot
+            written = published_version(path) != version
+            if written:
+                publish(path, [*tables, (LLM_CALLS, calls)], version, VIEWS)
+            counts = {table.name: frame.height for table, frame in tables} | {LLM_CALLS.name: calls.height}
+            lines = ["| table | rows |", "| --- | --- |", *(f"| {name} | {rows:,} |" for name, rows in counts.items())]
+            return dg.MaterializeResult(
+                data_version=dg.DataVersion(version),
+                metadata={
+                    "dagster/row_count": sum(counts.values()),
+                    "tasks": len(tasks),
+                    "file_written": written,
+                    "path": dg.MetadataValue.path(str(path)),
+                    "tables": dg.MetadataValue.md("\n".join(lines)),
+                },
+            )
+
+    return [evaluate_mapping, analyst_database]
