@@ -1,5 +1,5 @@
 # `make demo` and `make test` are what a newcomer runs; everything else builds on the same environment.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

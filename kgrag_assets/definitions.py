@@ -69,7 +69,8 @@ def build_defs(
                 target=dg.AssetSelection.all(),
                 default_status=dg.DefaultSensorStatus.STOPPED,
                 minimum_interval_seconds=15,
-                description="Runs whatever changed in content. Switch it on to let the daemon do what `kgrag run` does.",
+                description="Runs whatever changed in content. Switch it on to let the daemon do what "
+                "`kgrag run` does.",
             ),
         ],
         resources=resources,

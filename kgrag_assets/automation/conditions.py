@@ -18,7 +18,8 @@ def when_content_changed(*, needs_all_upstream: bool = True) -> dg.AutomationCon
     - ``since_last_handled``: a change that arrives while the asset is running is not forgotten.
     - not ``in_progress``, no upstream in progress: a stage neither runs twice at once nor reads half of what
       a run is about to write.
-    - no upstream missing: a stage does not fail because the first run of its input is still to come.
+    - no upstream missing, no upstream failed: a stage does not run on an input that is still to come. A
+      partition whose only run failed counts as failed, not as missing.
     - not ``execution_failed`` for the missing clause: a broken input is tried again when it changes, not on every tick.
 
     Args:
@@ -32,5 +33,6 @@ def when_content_changed(*, needs_all_upstream: bool = True) -> dg.AutomationCon
     never_tried = condition.missing() & ~condition.execution_failed()
     wanted = (changed | never_tried) & ~condition.in_progress() & ~condition.any_deps_in_progress()
     if needs_all_upstream:
-        wanted = wanted & ~condition.any_deps_missing()
+        failed_upstream = condition.any_deps_match(condition.execution_failed())
+        wanted = wanted & ~condition.any_deps_missing() & ~failed_upstream
     return wanted.with_label("content changed")

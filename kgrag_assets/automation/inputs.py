@@ -91,7 +91,9 @@ def change_events(
     return events
 
 
-def report_changes(instance: dg.DagsterInstance, key: dg.AssetKey, versions: Mapping[str | None, str]) -> list[str | None]:
+def report_changes(
+    instance: dg.DagsterInstance, key: dg.AssetKey, versions: Mapping[str | None, str]
+) -> list[str | None]:
     """Report changed versions to the instance and return the partitions that changed."""
     events = change_events(instance, key, versions)
     for event in events:

@@ -88,9 +88,7 @@ def tasks(as_json: AsJson = False) -> None:
         return
     table = Table("task", "title", "mapped", "no match", "note")
     for row in rows:
-        mapped, without = (
-            ("", "") if row["proposed"] is None else (str(row["proposed"]), str(row["no_match"]))
-        )
+        mapped, without = ("", "") if row["proposed"] is None else (str(row["proposed"]), str(row["no_match"]))
         table.add_row(*(Text(str(cell)) for cell in (row["task"], row["title"], mapped, without, row["note"])))
     console.print(table)
     if not rows:

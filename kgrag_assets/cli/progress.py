@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -25,7 +26,7 @@ class RichProgress:
             disable=not console.is_terminal,
         )
 
-    def __enter__(self) -> RichProgress:
+    def __enter__(self) -> Self:
         self._bars.start()
         return self
 

@@ -84,7 +84,8 @@ def stale_of(place: Place, job: str, partitions: Sequence[str | None]) -> list[S
         asset = key.to_user_string()
         if (asset, partition) not in found and not _on_disk(place, asset, partition):
             found[asset, partition] = Stale(asset, partition, missing=True, reasons=("its file is missing",))
-    return [found[key.to_user_string(), partition] for key, partition in wanted if (key.to_user_string(), partition) in found]
+    places = [(key.to_user_string(), partition) for key, partition in wanted]
+    return [found[place] for place in places if place in found]
 
 
 def plan(place: Place, task: str) -> Iterator[tuple[str, list[str | None]]]:
@@ -157,8 +158,9 @@ def _run(place: Place, job: str, partition: str | None, selection: list[dg.Asset
             user = failure.user_failure_data
             if user is not None and user.description:
                 raise RunError(user.description)
-            cause = failure.error.cause if failure.error is not None and failure.error.cause is not None else failure.error
-            raise RunError(f"{event.step_key} failed: {cause.message.strip() if cause is not None else 'unknown error'}")
+            error = failure.error
+            cause = error.cause if error is not None and error.cause is not None else error
+            raise RunError(f"{event.step_key} failed: {cause.message.strip() if cause else 'unknown error'}")
     for event in result.get_asset_materialization_events():
         materialization = event.materialization
         numbers = {name: value.value for name, value in materialization.metadata.items()}

@@ -75,7 +75,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 task,
                 metrics,
                 asset_key="match_metrics",
-                metrics=markdown_table(metrics.select("metric", "value", "ci_low", "ci_high", "n", "meaning"), limit=40),
+                metrics=markdown_table(metrics.drop("task", "row_key"), limit=40),
             )
             yield store(
                 lake,
@@ -99,9 +99,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         description="The DuckDB file that analysts open: all stages of all tasks, written beside and moved into place "
         "in one rename, so that a reader is never blocked and never sees half a run.",
     )
-    def analyst_database(
-        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-    ) -> dg.MaterializeResult[None]:
+    def analyst_database(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
         with explained_failures(), lake.lock("analyst_database"):
             tasks = sorted(context.instance.get_dynamic_partitions("tasks"))
             tables = [(table, lake.read_all(table, tasks)) for table in TASK_TABLES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import dagster as dg
 import polars as pl
@@ -15,17 +16,18 @@ from kgrag_assets.automation.progress import Progress
 from kgrag_assets.automation.results import explained_failures, store
 from kgrag_assets.indexing.embedding import embed_rows, wanted_attributes, wanted_entities, wanted_triples
 from kgrag_assets.indexing.entity_text import TEXT_VERSION as ENTITY_TEXT_VERSION
-from kgrag_assets.indexing.hnsw import HnswIndex, update_index
+from kgrag_assets.indexing.hnsw import HnswIndex
 from kgrag_assets.indexing.manifest import IndexFileError
 from kgrag_assets.indexing.recall import recall_at_k
+from kgrag_assets.indexing.update import distinct_rows, open_previous, update_index
 from kgrag_assets.lake.files import replace_folder
 from kgrag_assets.lake.lake import Lake
-from kgrag_assets.models.embedders import Embedder, EmbeddingError
-from kgrag_assets.models.errors import ModelUnavailableError
+from kgrag_assets.models.embedders import Embedder
+from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS, vectors_of
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
-from kgrag_assets.rows.table import ROW_KEY, Table, TableError, data_version
+from kgrag_assets.rows.table import ROW_KEY, Table, TableError
 from kgrag_assets.schemas.attribute_text import TEXT_VERSION as ATTRIBUTE_TEXT_VERSION
 from kgrag_assets.settings import Settings
 
@@ -130,7 +132,7 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
             name=name,
             deps=[table.name],
             group_name="indexing",
-            code_version=f"hnsw-1/{parameters.hnsw_m}/{parameters.ef_construction}/{model_id}",
+            code_version=f"hnsw-1/{parameters.model_dump_json()}/{model_id}",
             owners=OWNERS,
             kinds={"faiss"},
             automation_condition=when_content_changed(),
@@ -144,12 +146,12 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
                 )
             ],
         )
-        def vector_index(lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
+        def vector_index(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
             with explained_failures(TableError, IndexFileError), lake.lock(name):
-                rows = lake.read_all(table, bucket_names(settings.graph.buckets)).sort(id_column, "graph")
+                rows = distinct_rows(lake.read_all(table, bucket_names(settings.graph.buckets)), id_column)
                 vectors = vectors_of(rows)
                 folder = lake.paths.arrays(name)
-                previous = _previous(folder)
+                previous = _previous(context, folder)
                 updated = update_index(
                     previous,
                     ids=rows[id_column].to_list(),
@@ -163,7 +165,7 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
                 recall = recall_at_k(updated.index, vectors, rows[id_column].to_list(), sample=RECALL_SAMPLE)
                 report = updated.report
                 return dg.MaterializeResult(
-                    data_version=dg.DataVersion(data_version(rows)),
+                    data_version=dg.DataVersion(updated.index.data_version),
                     metadata={
                         "dagster/row_count": rows.height,
                         "rows_kept": report.kept,
@@ -194,8 +196,13 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
     ]
 
 
-def _previous(folder: object) -> HnswIndex | None:
-    raise NotImplementedError
+def _previous(context: dg.AssetExecutionContext, folder: Path) -> HnswIndex | None:
+    """Open the index at hand; one whose files do not agree is built anew, which costs time and loses nothing."""
+    try:
+        return open_previous(folder)
+    except IndexFileError as error:
+        context.log.warning(f"the index is built anew: {error}")
+        return None
 
 
 def _text_columns(table: Table) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from kgrag_assets.judging.protocol import Evidence, Judge, Judgment, JudgePair
+from kgrag_assets.judging.protocol import Evidence, Judge, JudgePair, Judgment
 from kgrag_assets.lake.lake import difference
 from kgrag_assets.rows.llm_judgments import ANSWERED_STATUSES, LLM_JUDGMENTS
 from kgrag_assets.rows.pairs import PAIR_NAMES
@@ -98,7 +98,8 @@ def judge_task(
     todo = [by_key[key] for key in diff.missing[ROW_KEY]]
     done = start_progress(len(todo))
     judgments = judge.judge(todo, lambda _judgment: done(1)) if todo else []
-    rows = [_row(judge, key, by_key[key], judgment) for key, judgment in zip(diff.missing[ROW_KEY], judgments, strict=True)]
+    keys = diff.missing[ROW_KEY].to_list()
+    rows = [_row(judge, key, by_key[key], judgment) for key, judgment in zip(keys, judgments, strict=True)]
     frame = pl.concat([diff.kept, LLM_JUDGMENTS.frame(rows)])
     return Judged(frame=frame, kept=diff.kept.height, computed=len(rows), removed=existing.height - diff.kept.height)
 

@@ -47,9 +47,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             dg.AssetCheckSpec("no_line_rejected", asset="kg_source_rows", description="Every line was taken."),
         ],
     )
-    def kg_source_rows(
-        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-    ) -> dg.MaterializeResult[None]:
+    def kg_source_rows(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
         with explained_failures(KnowledgeError), lake.lock("kg_source_rows"):
             listed = list_graphs(lake.paths)
             for graph in listed:

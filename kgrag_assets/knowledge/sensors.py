@@ -13,7 +13,8 @@ from kgrag_assets.rows.keys import key_of
 
 def see_graphs(lake: Lake) -> str:
     """Hash the files of all usable knowledge graphs of the lake into one version."""
-    folders = [load_graph_folder(lake.paths, listed.name) for listed in list_graphs(lake.paths) if listed.problem is None]
+    usable = [listed.name for listed in list_graphs(lake.paths) if listed.problem is None]
+    folders = [load_graph_folder(lake.paths, name) for name in usable]
     return key_of("graphs", [[folder.name, graph_fingerprint(folder)] for folder in folders])
 
 

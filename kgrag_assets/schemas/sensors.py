@@ -80,7 +80,8 @@ def build() -> list[dg.SensorDefinition]:
         for name, problem in seen.problems.items():
             context.log.warning(f"task folder {name!r} is not used: {problem}")
         if not requests and not events:
-            return dg.SkipReason("; ".join(f"{name}: {problem}" for name, problem in seen.problems.items()) or "no change")
+            unusable = "; ".join(f"{name}: {problem}" for name, problem in seen.problems.items())
+            return dg.SkipReason(unusable or "no change")
         return dg.SensorResult(dynamic_partitions_requests=requests, asset_events=events)
 
     return [task_folders]
