@@ -1,0 +1,1 @@
+"""Tests of the whole: from files to the snapshot, through Dagster."""
