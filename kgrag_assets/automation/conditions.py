@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import dagster as dg
 
 
-def when_content_changed(*, needs_all_upstream: bool = True) -> dg.AutomationCondition:
+def when_content_changed(*, needs_all_upstream: bool = True) -> dg.AutomationCondition[dg.AssetKey]:
     """Run a partition when what it is made of changed in content, and only then.
 
     Each clause prevents an accident:
@@ -27,12 +29,15 @@ def when_content_changed(*, needs_all_upstream: bool = True) -> dg.AutomationCon
             fails must not keep the others from being published.
     """
     condition = dg.AutomationCondition
-    changed = (
-        condition.any_deps_match(condition.data_version_changed()) | condition.code_version_changed()
-    ).since_last_handled()
-    never_tried = condition.missing() & ~condition.execution_failed()
-    wanted = (changed | never_tried) & ~condition.in_progress() & ~condition.any_deps_in_progress()
+    # Dagster types dependencies as assets or checks; its operands of one asset fit both.
+    new_content: dg.AutomationCondition[Any] = condition.any_deps_match(condition.data_version_changed())
+    changed: dg.AutomationCondition[Any] = new_content | condition.code_version_changed()
+    changed = changed.since_last_handled()
+    never_tried: dg.AutomationCondition[Any] = condition.missing() & ~condition.execution_failed()
+    wanted: dg.AutomationCondition[Any] = (
+        (changed | never_tried) & ~condition.in_progress() & ~condition.any_deps_in_progress()
+    )
     if needs_all_upstream:
         failed_upstream = condition.any_deps_match(condition.execution_failed())
         wanted = wanted & ~condition.any_deps_missing() & ~failed_upstream
-    return wanted.with_label("content changed")
+    return cast("dg.AutomationCondition[dg.AssetKey]", wanted)

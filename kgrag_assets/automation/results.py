@@ -18,9 +18,10 @@ from kgrag_assets.rows.table import ROW_KEY, Table
 @contextmanager
 def explained_failures(*kinds: type[Exception]) -> Iterator[None]:
     """Turn errors that say what to do into a failure whose description is that sentence."""
+    expected: tuple[type[Exception], ...] = (LakeError, *kinds)
     try:
         yield
-    except (LakeError, *kinds) as error:
+    except expected as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
 
 
@@ -32,6 +33,7 @@ def store(
     *,
     check_results: Sequence[dg.AssetCheckResult] = (),
     asset_key: str | None = None,
+    column_lineage: dg.TableColumnLineage | None = None,
     **metadata: Any,
 ) -> dg.MaterializeResult[None]:
     """Write a partition and describe it: rows that had the same key before count as kept.
@@ -42,6 +44,8 @@ def store(
     before = set(lake.read(table, partition)[ROW_KEY].to_list()) if _readable(lake, table, partition) else set()
     after = set(frame[ROW_KEY].to_list())
     written = lake.write(table, partition, frame)
+    if column_lineage is not None:
+        metadata["dagster/column_lineage"] = column_lineage
     return dg.MaterializeResult(
         asset_key=asset_key,
         data_version=dg.DataVersion(written.data_version),

@@ -91,11 +91,7 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
                     vectors_reused=done.vectors_reused,
                     model=embedder.model_id,
                     sample=markdown_table(done.frame.select("text"), limit=8),
-                    **{
-                        "dagster/column_lineage": lineage(
-                            {"text": [(upstream.name, name) for name in _text_columns(upstream)]}
-                        )
-                    },
+                    column_lineage=lineage({"text": [(upstream.name, name) for name in _text_columns(upstream)]}),
                 )
 
         return embedded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,3 +54,6 @@ class VectorIndex(Protocol):
         Raises:
             ValueError: the queries' shape does not fit, or k is below 1.
         """
+
+    def restricted_to(self, ids: Iterable[str]) -> VectorIndex:
+        """Return a view that finds only these ids; unknown ones are ignored."""

@@ -87,14 +87,12 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                         metadata={"answered_share": share},
                     )
                 ],
-                **{
-                    "dagster/column_lineage": lineage(
-                        {
-                            "cited_facts": [("ranked_contexts", "facts")],
-                            "context_key": [("ranked_contexts", "row_key")],
-                        }
-                    )
-                },
+                column_lineage=lineage(
+                    {
+                        "cited_facts": [("ranked_contexts", "facts")],
+                        "context_key": [("ranked_contexts", "row_key")],
+                    }
+                ),
             )
 
     return [llm_judgments]

@@ -84,16 +84,14 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                         metadata={"undecided": markdown_table(undecided)},
                     )
                 ],
-                **{
-                    "dagster/column_lineage": lineage(
-                        {
-                            "judge_score": [("llm_judgments", "score")],
-                            "blocking_score": [("candidate_pairs", "blocking_score")],
-                            "top_fact": [("ranked_contexts", "facts")],
-                            "score": [("llm_judgments", "score"), ("candidate_pairs", "blocking_score")],
-                        }
-                    )
-                },
+                column_lineage=lineage(
+                    {
+                        "judge_score": [("llm_judgments", "score")],
+                        "blocking_score": [("candidate_pairs", "blocking_score")],
+                        "top_fact": [("ranked_contexts", "facts")],
+                        "score": [("llm_judgments", "score"), ("candidate_pairs", "blocking_score")],
+                    }
+                ),
             )
 
     return [attribute_mappings]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+from kgrag_assets.models.retrying import Pause
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.rows.llm_calls import CALL_STATUSES
 
@@ -99,6 +100,10 @@ class ChatModel(Protocol):
     @property
     def model(self) -> str:
         """The model's name."""
+
+    @property
+    def pause(self) -> Pause:
+        """How its calls wait before they try again; interrupting it ends the waits."""
 
     def ask(self, request: ChatRequest) -> ChatReply:
         """Ask once, with retries; safe to call from several threads.

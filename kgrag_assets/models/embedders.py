@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kgrag_assets.models.errors import EmbeddingError
+from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
 from kgrag_assets.settings import EmbedderSettings
 
 # Called with the number of texts finished since the last call.
@@ -109,6 +109,10 @@ def make_embedder(settings: EmbedderSettings) -> Embedder:
     Raises:
         ModelUnavailableError: the model's folder is not there, a key is missing, or a URL is not one.
     """
+    if settings.kind != "sentence-transformers" and settings.model.startswith("packaged:"):
+        raise ModelUnavailableError(
+            f"no {settings.kind} server has {settings.model}: set KGRAG_EMBEDDER__MODEL to one of the server's models"
+        )
     # Each adapter imports its client; only the one in use is paid for.
     if settings.kind == "openai":
         from kgrag_assets.models.openai_embedder import OpenAIEmbedder

@@ -13,7 +13,8 @@ from typing import Self
 
 import polars as pl
 
-from kgrag_assets.lake.files import LakeError, explained
+from kgrag_assets.lake.files import LakeError
+from kgrag_assets.lake.locks import locked
 from kgrag_assets.models.chat import REPLIED_STATUSES, ChatModel, ChatReply, ChatRequest
 from kgrag_assets.rows.llm_calls import LLM_CALLS
 
@@ -166,8 +167,11 @@ class CallLedger:
                 raise _explained(error, self._path) from error
 
     def _open(self) -> sqlite3.Connection:
-        with explained(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+        # SQLite does not wait when two connections turn a new file to write-ahead mode at once; we do.
+        with locked(self._path.with_suffix(".lock"), _BUSY_S):
+            return self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode=WAL")

@@ -39,7 +39,7 @@ class OllamaChat:
         self.model = model
         self._server = server
         self._max_retries = max_retries
-        self._pause = pause or Pause()
+        self.pause = pause or Pause()
         self._format = StructuredOutput(structured, "KGRAG_JUDGING__STRUCTURED")
         # A hosted Ollama model has a price that we do not know; one's own server has none.
         hosted = host_of(server.base_url).endswith("ollama.com") or model.endswith(("-cloud", ":cloud"))
@@ -50,9 +50,10 @@ class OllamaChat:
         return asked(
             lambda: self._format.ask(
                 request.json_schema,
-                lambda schema: with_retries(lambda: self._call(request, schema), self._max_retries, self._pause),
+                lambda schema: with_retries(lambda: self._call(request, schema), self._max_retries, self.pause),
             ),
             self._price,
+            self._server.key,
         )
 
     def _call(self, request: ChatRequest, schema: Schema | None) -> ChatReply:

@@ -66,7 +66,7 @@ class OllamaEmbedder:
             response = self._server.client.embed(model=self._model, input=texts)
         except CLIENT_ERRORS as error:
             if isinstance(error, ollama.ResponseError) and error.status_code in (400, 422):
-                said = without_secrets(str(error.error))
+                said = without_secrets(str(error.error), self._server.key)
                 raise EmbeddingError(f"{self._model} refused a batch of {len(texts)} texts: {said}") from None
             raise failure_of(error, self._server, self._model) from None
         with self._lock:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import httpx
 import ollama
 
-from kgrag_assets.models.endpoints import checked_url, host_of, without_secrets
+from kgrag_assets.models.endpoints import checked_url, host_of, is_loopback, without_secrets
 from kgrag_assets.models.errors import ModelUnavailableError, TransientFailure
 from kgrag_assets.models.retrying import retry_after_seconds
 
@@ -32,6 +32,7 @@ class OllamaServer:
     base_url: str
     client: ollama.Client = field(repr=False)
     last: _Remembered = field(repr=False)
+    key: str = field(default="", repr=False)
 
 
 def connect(base_url: str | None, timeout_s: float) -> OllamaServer:
@@ -52,8 +53,12 @@ def connect(base_url: str | None, timeout_s: float) -> OllamaServer:
     def note(response: httpx.Response) -> None:
         last.retry_after = response.headers.get("retry-after")
 
-    client = ollama.Client(host=url, timeout=timeout_s, event_hooks={"response": [note]})
-    return OllamaServer(url, client, last)
+    # A server on this machine is not behind the company's proxy.
+    client = ollama.Client(
+        host=url, timeout=timeout_s, event_hooks={"response": [note]}, trust_env=not is_loopback(url)
+    )
+    # The client reads the variable by itself; here it is known only to be kept out of error texts.
+    return OllamaServer(url, client, last, os.environ.get("OLLAMA_API_KEY", ""))
 
 
 def failure_of(error: Exception, server: OllamaServer, model: str) -> Exception:
@@ -64,14 +69,16 @@ def failure_of(error: Exception, server: OllamaServer, model: str) -> Exception:
     if isinstance(error, ConnectionError):
         return TransientFailure("error", f"no connection to {host}: is Ollama running there? Start it: ollama serve")
     if isinstance(error, httpx.HTTPError):
-        return TransientFailure("error", without_secrets(f"connection to {host}: {type(error).__name__}: {error}"))
+        return TransientFailure(
+            "error", without_secrets(f"connection to {host}: {type(error).__name__}: {error}", server.key)
+        )
     if isinstance(error, ollama.ResponseError):
         return _status_failure(error, server, model, host)
-    return TransientFailure("error", without_secrets(f"{host} sent what is not an answer: {error}"))
+    return TransientFailure("error", without_secrets(f"{host} sent what is not an answer: {error}", server.key))
 
 
 def _status_failure(error: ollama.ResponseError, server: OllamaServer, model: str, host: str) -> Exception:
-    status, said = error.status_code, without_secrets(str(error.error))
+    status, said = error.status_code, without_secrets(str(error.error), server.key)
     if status == 404:
         return ModelUnavailableError(
             f"Ollama at {host} has no model {model!r}: fetch it there with: ollama pull {model}"

@@ -39,7 +39,7 @@ class OpenAIChat:
         self.model = model
         self._server = server
         self._max_retries = max_retries
-        self._pause = pause or Pause()
+        self.pause = pause or Pause()
         self._price = (prices or default_prices()).price(server.base_url, model)
         self._format = StructuredOutput(structured, "KGRAG_JUDGING__STRUCTURED")
         self._lock = threading.Lock()
@@ -51,7 +51,7 @@ class OpenAIChat:
         return asked(
             lambda: self._format.ask(
                 request.json_schema,
-                lambda schema: with_retries(lambda: self._call(request, schema), self._max_retries, self._pause),
+                lambda schema: with_retries(lambda: self._call(request, schema), self._max_retries, self.pause),
             ),
             self._price,
             self._server.key,

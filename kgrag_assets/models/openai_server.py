@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import openai
 
-from kgrag_assets.models.endpoints import checked_url, host_of, key_from_environment, without_secrets
+from kgrag_assets.models.endpoints import checked_url, host_of, is_loopback, key_from_environment, without_secrets
 from kgrag_assets.models.errors import ModelUnavailableError, TransientFailure
 from kgrag_assets.models.retrying import retry_after_seconds
 
@@ -42,7 +42,14 @@ def connect(base_url: str | None, api_key_env: str, timeout_s: float, what: str)
     url = checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL, "base_url")
     key = key_from_environment(api_key_env, url, what)
     # Retries are ours: they are counted, obey Retry-After up to a bound, and can be interrupted.
-    client = openai.OpenAI(api_key=key, base_url=url, timeout=timeout_s, max_retries=0)
+    client = openai.OpenAI(
+        api_key=key,
+        base_url=url,
+        timeout=timeout_s,
+        max_retries=0,
+        # A server on this machine is not behind the company's proxy.
+        http_client=openai.DefaultHttpxClient(trust_env=not is_loopback(url)),
+    )
     return OpenAIServer(url, key, api_key_env, client)
 
 

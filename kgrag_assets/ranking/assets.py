@@ -73,7 +73,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                         metadata={"pairs_with_facts": told.height, "pairs": frame.height},
                     )
                 ],
-                **{"dagster/column_lineage": lineage({"facts": [("retrieved_subgraphs", "facts")]})},
+                column_lineage=lineage({"facts": [("retrieved_subgraphs", "facts")]}),
             )
 
     return [ranked_contexts]

@@ -10,10 +10,11 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Name:
-    """An entity's label and description; the label is the id where the graph has none."""
+    """An entity's label, description and kind (entity or relation); the label is the id where the graph has none."""
 
     label: str
     description: str
+    kind: str = "entity"
 
 
 class GraphNames:
@@ -23,6 +24,7 @@ class GraphNames:
         """Take the rows; nothing is copied. An id that several graphs have is named as the first graph does."""
         self._entities = entities
         self._triples = triples
+        self._relations: dict[str, str] | None = None
 
     def of(self, ids: Iterable[str]) -> Mapping[str, Name]:
         """Return the names of all given ids; an unknown one is named by its id."""
@@ -31,19 +33,20 @@ class GraphNames:
             return {}
         listed = pl.Series("id", sorted(wanted), dtype=pl.String).implode()
         found = {entity: Name(entity, "") for entity in wanted}
-        relations = (
-            self._triples.lazy()
-            .filter(pl.col("relation").is_in(listed))
-            .group_by("relation")
-            .agg(pl.col("relation_label").min())
-            .collect()
-        )
-        found.update({relation: Name(label, "") for relation, label in relations.iter_rows()})
+        relations = self._relation_labels()
+        found.update({entity: Name(relations[entity], "", "relation") for entity in wanted & relations.keys()})
         rows = self._entities.filter(pl.col("entity_id").is_in(listed)).sort("entity_id", "graph", descending=True)
         # Descending, so that the first graph is written last and stays.
-        for entity, label, description in rows.select("entity_id", "label", "description").iter_rows():
-            found[entity] = Name(label, description)
+        for entity, label, description, kind in rows.select("entity_id", "label", "description", "kind").iter_rows():
+            found[entity] = Name(label, description, kind)
         return found
+
+    def _relation_labels(self) -> dict[str, str]:
+        """Read the relations' labels out of the triples: once, there are few of them in many rows."""
+        if self._relations is None:
+            labels = self._triples.lazy().group_by("relation").agg(pl.col("relation_label").min()).collect()
+            self._relations = dict(labels.iter_rows())
+        return self._relations
 
 
 def local_id(entity_id: str) -> str:

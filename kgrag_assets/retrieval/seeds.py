@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from kgrag_assets.indexing.port import VectorIndex
+from kgrag_assets.retrieval.names import GraphNames, Name
+from kgrag_assets.retrieval.support import VERSION as SUPPORT_VERSION
+from kgrag_assets.retrieval.support import AttributeWords, is_telling, support_of, supported
 from kgrag_assets.retrieval.vectors import AttributeVectors
 from kgrag_assets.schemas.attribute import Attribute
-from kgrag_assets.schemas.attribute_text import query_phrases
 from kgrag_assets.settings import RetrievalSettings
 
-VERSION = "seeds-1"
+VERSION = f"seeds-1/{SUPPORT_VERSION}"
 
 VIEWS = ("name", "full")
-# How much deeper than entities_per_attribute the vector search looks, so that a lexical link is given its cosine.
+# How much deeper than entities_per_attribute the vector search looks: an entity that both attributes are near to is
+# found also where others are nearer to one of them.
 DEPTH = 8
 # Candidates asked of the linker for each phrase.
 LINKS_PER_PHRASE = 5
-# A link by words closes this share of the distance to 1 that the cosine leaves, times its own score.
-LEXICAL_WEIGHT = 0.5
+# What an entity is worth whose name is the whole phrase, however far its vector lies: names like "sex" are too short
+# to have a vector that says much.
+WHOLE_PHRASE = 0.5
+# What a name among the parts of a phrase is worth as support: less than the label's own words, an alias is often
+# shared.
+PART_SUPPORT = 0.7
+# What a relation of the graph has over an item of like name: a column holds what a relation states ("date of birth"),
+# an item of that name is more often a work or a place.
+RELATION_BONUS = 1.05
+# Longest part of a phrase, in words, that is looked up as a name.
+LONGEST_PART = 4
 
 
 class Link(Protocol):
@@ -36,7 +48,7 @@ class Link(Protocol):
 
 
 class Linker(Protocol):
-    """Links a text to entities by its words; ``knowledge.base.LexicalLinker`` is one."""
+    """Links a text to entities by its words; ``knowledge.linking.LexicalLinker`` is one."""
 
     def link(self, text: str, k: int) -> Sequence[Link]:
         """Return at most k entities, best first."""
@@ -44,12 +56,20 @@ class Linker(Protocol):
 
 @dataclass(frozen=True)
 class LinkedEntity:
-    """An entity linked to an attribute: the fused score, and the two that it is made of (0 where not found)."""
+    """An entity linked to an attribute: the fused score, its cosine, and how well a name of it matches (0 for none)."""
 
     entity_id: str
     score: float
     cosine: float
     lexical: float
+
+
+@dataclass(frozen=True)
+class _WordLink:
+    """How well a name matches a part of a phrase, and the whole of one."""
+
+    part: float
+    whole: float
 
 
 class EntityLinking:
@@ -61,8 +81,9 @@ class EntityLinking:
         vectors: AttributeVectors,
         entity_index: VectorIndex,
         linker: Linker,
+        names: GraphNames,
         settings: RetrievalSettings,
-        phrases: Callable[[Attribute], list[str]] = query_phrases,
+        words: Callable[[Attribute], AttributeWords] = AttributeWords.of,
     ) -> None:
         """Take what is searched.
 
@@ -73,49 +94,99 @@ class EntityLinking:
         self._vectors = vectors
         self._index = entity_index
         self._linker = linker
+        self._names = names
         self._settings = settings
-        self._phrases = phrases
+        self._words = words
+        self._known: dict[str, list[LinkedEntity]] = {}
 
-    def key_parts(self, attribute: Attribute) -> list[str]:
+    def key_parts(self, attribute: Attribute) -> list[list[str]]:
         """Return what decides this attribute's links, besides index, linker and settings."""
-        return [*(self._vectors.key(attribute.attribute_id, view) for view in VIEWS), *self._phrases(attribute)]
+        keys = [self._vectors.key(attribute.attribute_id, view) for view in VIEWS]
+        return [keys, *self._words(attribute).key_parts()]
 
     def link(self, attributes: Iterable[Attribute]) -> dict[str, list[LinkedEntity]]:
-        """Link each attribute to at most ``entities_per_attribute`` entities, best first, by attribute id."""
-        distinct = {attribute.attribute_id: attribute for attribute in attributes}
-        cosines = self._cosines(sorted(distinct))
-        return {
-            attribute_id: self._fused(cosines[attribute_id], self._lexical(attribute))
-            for attribute_id, attribute in distinct.items()
-        }
+        """Link each attribute to all entities that are near enough, best first, by attribute id.
 
-    def _cosines(self, attribute_ids: list[str]) -> dict[str, dict[str, float]]:
+        Entities are proposed by vector and by words, those proposed by words are given their cosine too. The
+        score is the cosine, less up to ``UNSUPPORTED_LOSS`` of it for the words of the entity's label that the
+        attribute does not have; an alias found among the attribute's words is support as well. An entity whose
+        name is the whole phrase has at least ``WHOLE_PHRASE`` times the link's score; relations have
+        ``RELATION_BONUS``. What is below
+        ``min_cosine`` before that loss is left out.
+        """
+        asked = {attribute.attribute_id: attribute for attribute in attributes}
+        # An attribute stands in many pairs: it is linked once.
+        distinct = {name: attribute for name, attribute in asked.items() if name not in self._known}
+        words = {attribute_id: self._words(attribute) for attribute_id, attribute in distinct.items()}
+        by_words = {attribute_id: self._links(own) for attribute_id, own in words.items()}
+        linked = {entity for links in by_words.values() for entity in links}
+        cosines = self._cosines(sorted(distinct), linked)
+        names = self._names.of(linked | {entity for found in cosines.values() for entity in found})
+        for attribute_id in distinct:
+            self._known[attribute_id] = self._fused(
+                words[attribute_id], cosines[attribute_id], by_words[attribute_id], names
+            )
+        return {attribute_id: self._known[attribute_id] for attribute_id in asked}
+
+    def _links(self, words: AttributeWords) -> dict[str, _WordLink]:
+        """Return the entities whose name is a phrase of the attribute, or a part of one."""
+        found: dict[str, _WordLink] = {}
+        for phrase in words.phrases:
+            for part, whole in _parts(phrase):
+                if not whole and not is_telling(part):
+                    continue
+                for link in self._linker.link(part, LINKS_PER_PHRASE):
+                    known = found.get(link.entity_id, _WordLink(0.0, 0.0))
+                    found[link.entity_id] = _WordLink(
+                        max(known.part, link.score), max(known.whole, link.score) if whole else known.whole
+                    )
+        return found
+
+    def _cosines(self, attribute_ids: list[str], linked: set[str]) -> dict[str, dict[str, float]]:
+        """Return the cosines of the nearest entities, and of all that any attribute is linked to by words."""
         near: dict[str, dict[str, float]] = {attribute_id: {} for attribute_id in attribute_ids}
         if not self._index.size or not attribute_ids:
             return near
-        depth = self._settings.entities_per_attribute * DEPTH
+        proposed = self._index.restricted_to(linked)
         for view in VIEWS:
-            hits = self._index.search(self._vectors.of(attribute_ids, view), depth)
-            for row, attribute_id in enumerate(attribute_ids):
-                found = near[attribute_id]
-                for entity, cosine in hits.of(row):
-                    found[entity] = max(found.get(entity, cosine), cosine)
+            queries = self._vectors.of(attribute_ids, view)
+            searches = [self._index.search(queries, self._settings.entities_per_attribute * DEPTH)]
+            if proposed.size:
+                searches.append(proposed.search(queries, proposed.size))
+            for hits in searches:
+                for row, attribute_id in enumerate(attribute_ids):
+                    found = near[attribute_id]
+                    for entity, cosine in hits.of(row):
+                        found[entity] = max(found.get(entity, cosine), cosine)
         return near
 
-    def _lexical(self, attribute: Attribute) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for phrase in self._phrases(attribute):
-            for link in self._linker.link(phrase, LINKS_PER_PHRASE):
-                found[link.entity_id] = max(found.get(link.entity_id, 0.0), link.score)
-        return found
-
-    def _fused(self, cosines: Mapping[str, float], lexical: Mapping[str, float]) -> list[LinkedEntity]:
+    def _fused(
+        self,
+        words: AttributeWords,
+        cosines: Mapping[str, float],
+        links: Mapping[str, _WordLink],
+        names: Mapping[str, Name],
+    ) -> list[LinkedEntity]:
         linked: list[LinkedEntity] = []
-        for entity in cosines.keys() | lexical.keys():
-            cosine = max(cosines.get(entity, 0.0), 0.0)
-            words = lexical.get(entity, 0.0)
-            score = cosine + (1.0 - cosine) * LEXICAL_WEIGHT * words
-            if max(cosine, score) >= self._settings.min_cosine:
-                linked.append(LinkedEntity(entity, round(score, 6), cosine, words))
+        least = self._settings.min_cosine
+        for entity in cosines.keys() | links.keys():
+            cosine, link = max(cosines.get(entity, 0.0), 0.0), links.get(entity, _WordLink(0.0, 0.0))
+            whole = WHOLE_PHRASE * link.whole
+            name = names[entity]
+            # "unique identifier" is near to every key column of every schema, and says nothing about any.
+            if max(cosine, whole) < least or not is_telling(name.label):
+                continue
+            support = max(PART_SUPPORT * link.part, support_of(name.label, words.content))
+            score = max(supported(cosine, support), whole) * (RELATION_BONUS if name.kind == "relation" else 1.0)
+            linked.append(LinkedEntity(entity, round(min(score, 1.0), 6), cosine, link.part))
         linked.sort(key=lambda entry: (-entry.score, entry.entity_id))
-        return linked[: self._settings.entities_per_attribute]
+        return linked
+
+
+def _parts(phrase: str) -> Iterator[tuple[str, bool]]:
+    """Yield the runs of at most ``LONGEST_PART`` words of a phrase, and whether one is the whole phrase."""
+    words = phrase.split()
+    yield phrase, True
+    for length in range(1, min(LONGEST_PART, len(words) - 1) + 1):
+        for start in range(len(words) - length + 1):
+            yield " ".join(words[start : start + length]), False

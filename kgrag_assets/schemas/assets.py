@@ -83,15 +83,13 @@ def build() -> list[dg.AssetsDefinition]:
                 read.reference,
                 asset_key="reference_correspondences",
                 correspondences=markdown_table(read.reference.drop("task", "pair_id", "row_key")),
-                **{
-                    "dagster/column_lineage": lineage(
-                        {
-                            f"{side}_{part}": [("schema_attributes", f"{part}_name")]
-                            for side in ("source", "target")
-                            for part in ("table", "column")
-                        }
-                    )
-                },
+                column_lineage=lineage(
+                    {
+                        f"{side}_{part}": [("schema_attributes", f"{part}_name")]
+                        for side in ("source", "target")
+                        for part in ("table", "column")
+                    }
+                ),
             )
             yield store(
                 lake,

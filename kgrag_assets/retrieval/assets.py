@@ -1,0 +1,113 @@
+"""The asset of the retrieval room: what each method found in the graph for each candidate pair."""
+
+from __future__ import annotations
+
+import dagster as dg
+import polars as pl
+
+from kgrag_assets.automation.conditions import when_content_changed
+from kgrag_assets.automation.inputs import OWNERS, TASK_OPTIONS
+from kgrag_assets.automation.metadata import lineage, markdown_table, table_metadata
+from kgrag_assets.automation.partitions import TASKS
+from kgrag_assets.automation.progress import Progress
+from kgrag_assets.automation.results import explained_failures, store
+from kgrag_assets.indexing.manifest import IndexFileError
+from kgrag_assets.knowledge.errors import KnowledgeError
+from kgrag_assets.lake.lake import Lake
+from kgrag_assets.retrieval.assemble import retrieve_task
+from kgrag_assets.retrieval.opening import open_retrievers
+from kgrag_assets.retrieval.protocol import RetrievalError
+from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
+from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
+from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
+from kgrag_assets.rows.table import TableError
+from kgrag_assets.schemas.errors import SchemaError
+from kgrag_assets.schemas.options import task_settings
+from kgrag_assets.settings import Settings, SettingsError
+
+CODE_VERSION = "retrieval-1"
+
+
+def build(settings: Settings) -> list[dg.AssetsDefinition]:
+    """Make the asset of this room."""
+
+    @dg.asset(
+        deps=[
+            "schema_attributes",
+            "attribute_embeddings",
+            "candidate_pairs",
+            "entity_index",
+            "triple_index",
+            "kg_graph",
+            TASK_OPTIONS,
+        ],
+        partitions_def=TASKS,
+        group_name="retrieval",
+        code_version=f"{CODE_VERSION}/{settings.retrieval.model_dump_json()}/{settings.graph.model_dump_json()}",
+        owners=OWNERS,
+        kinds={"polars", "parquet"},
+        automation_condition=when_content_changed(),
+        description="For each candidate pair, the triples near both attributes, and the paths of at most three hops "
+        "between the entities they speak of. A pair for which nothing is found says why.",
+        metadata=table_metadata(RETRIEVED_SUBGRAPHS),
+        check_specs=[
+            dg.AssetCheckSpec(
+                "attributes_are_linked",
+                asset="retrieved_subgraphs",
+                description="At least half of the pairs have an entity or triple near enough to start from; else the "
+                "graph does not speak about this task.",
+            )
+        ],
+    )
+    def retrieved_subgraphs(
+        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
+    ) -> dg.MaterializeResult[None]:
+        task = context.partition_key
+        failures = explained_failures(
+            SchemaError, SettingsError, KnowledgeError, IndexFileError, RetrievalError, TableError
+        )
+        with failures, lake.lock("retrieved_subgraphs", task):
+            options = task_settings(lake, settings, task)
+            retrieved = retrieve_task(
+                lake.read(SCHEMA_ATTRIBUTES, task),
+                lake.read(CANDIDATE_PAIRS, task),
+                open_retrievers(lake, options, task),
+                lake.read(RETRIEVED_SUBGRAPHS, task),
+                lambda total: progress.track(f"retrieving {task}", total),
+            )
+            frame = retrieved.frame
+            by_pair = frame.group_by("pair_id").agg((pl.col("status") != "no_seed").any().alias("linked"))
+            share = float(by_pair["linked"].cast(pl.Float64).sum()) / by_pair.height if by_pair.height else 1.0
+            states = frame.group_by("method", "status").agg(
+                pl.len().alias("pairs"), pl.col("facts").list.len().sum().alias("facts"), pl.col("facts_cut").sum()
+            )
+            seeds = (
+                frame.filter(pl.col("method") == "entity_paths")
+                .explode("seeds")
+                .drop_nulls("seeds")
+                .select(pl.col("seeds").struct.field("label"), pl.col("seeds").struct.field("entity_id"))
+                .group_by("label", "entity_id")
+                .len("pairs")
+                .sort("pairs", "entity_id", descending=[True, False])
+            )
+            return store(
+                lake,
+                RETRIEVED_SUBGRAPHS,
+                task,
+                frame,
+                states=markdown_table(states.sort("method", "status")),
+                most_used_entities=markdown_table(seeds),
+                check_results=[
+                    dg.AssetCheckResult(
+                        check_name="attributes_are_linked",
+                        passed=share >= 0.5,
+                        severity=dg.AssetCheckSeverity.WARN,
+                        metadata={"linked_share": share},
+                    )
+                ],
+                column_lineage=lineage(
+                    {"seeds": [("attribute_embeddings", "vector")], "facts": [("attribute_embeddings", "vector")]}
+                ),
+            )
+
+    return [retrieved_subgraphs]

@@ -1,0 +1,308 @@
+"""One DDL statement into tables, by sqlglot: what is read of CREATE TABLE, ALTER TABLE and comments."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from kgrag_assets.schemas.readers.ddl_tables import DdlColumn, DdlTable, DdlTables, TableName
+from kgrag_assets.schemas.readers.sql_text import Statement, split_again
+
+# Words that end a column's type: what follows is a constraint or a property.
+_AFTER_TYPE = re.compile(
+    r"NOT|NULL|DEFAULT|PRIMARY|REFERENCES|UNIQUE|CHECK|CONSTRAINT|COMMENT|GENERATED|AUTO_?INCREMENT|IDENTITY|COLLATE|AS"
+    r"|ENABLE|DISABLE|ON|CHARSET|VIRTUAL|STORED|INVISIBLE|VISIBLE|KEY|SPARSE|ROWGUIDCOL|FOREIGN|PERSISTED|MASKED|ALWAYS"
+)
+# What Oracle writes behind a constraint and sqlglot does not know; without it the statement means the same.
+_ORACLE_STATES = frozenset({"ENABLE", "DISABLE", "NOVALIDATE", "VALIDATE", "RELY", "NORELY"})
+_COMMENT = re.compile(r"\s*(?:--|#)+(.*)|\s*/\*(.*?)\*/\s*$", re.DOTALL)
+_PROPERTY = re.compile(r"(?:@(\w+)\s*=\s*)?N?'((?:[^']|'')*)'")
+_PROPERTY_NAMES = ("name", "value", "level0type", "level0name", "level1type", "level1name", "level2type", "level2name")
+
+
+class NotUnderstoodError(ValueError):
+    """A statement that should say something about tables cannot be read; the message says where."""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    # sqlglot warns in its log of every statement it passes over; those are reject rows here.
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    start: int
+    end: int  # behind the last character
+
+
+def _tokens(sql: str, dialect: str) -> list[_Token]:
+    return [_Token(token.text, token.start, token.end + 1) for token in sqlglot.tokenize(sql, read=dialect)]
+
+
+def _parse(sql: str, dialect: str) -> Any:  # noqa: ANN401 - sqlglot's nodes are untyped here
+    with _quiet():
+        found = sqlglot.parse(sql, read=dialect, error_level=ErrorLevel.IMMEDIATE)
+    return found[0] if found else None
+
+
+def _reduced(sql: str, dialect: str) -> str:
+    """Blank out what stands behind the column list and Oracle's constraint states; places stay as they are."""
+    letters = list(sql)
+    depth = 0
+    tokens = _tokens(sql, dialect)
+    for place, token in enumerate(tokens):
+        word = token.text.upper()
+        if token.text == "(":
+            depth += 1
+        elif token.text == ")":
+            depth -= 1
+            if depth == 0:
+                return "".join(letters[: token.end])
+        using = word == "USING" and place + 1 < len(tokens) and tokens[place + 1].text.upper() == "INDEX"
+        if depth >= 1 and (using or word in _ORACLE_STATES or word == "USING INDEX"):
+            end = token.end
+            if using or word == "USING INDEX":
+                rest = tokens[place + 1 :]
+                level = 0
+                for later in rest:
+                    if level == 0 and (later.text in {",", ")"} or later.text.upper() in _ORACLE_STATES):
+                        break
+                    level += {"(": 1, ")": -1}.get(later.text, 0)
+                    end = later.end
+            for index in range(token.start, end):
+                letters[index] = " "
+    return "".join(letters)
+
+
+def _identifiers(node: Any) -> list[str]:  # noqa: ANN401
+    """Names of the columns in a key: identifiers, also below ``a ASC`` and ``a(10)``."""
+    return [str(found.this) for found in node.find_all(exp.Identifier)]
+
+
+def _table_name(table: Any) -> TableName:  # noqa: ANN401
+    return str(table.args["db"].this) if table.args.get("db") else "", str(table.this.this)
+
+
+def _start(node: Any) -> int | None:  # noqa: ANN401
+    starts = [found.meta["start"] for found in node.find_all(exp.Identifier) if "start" in found.meta]
+    return min(starts) if starts else None
+
+
+def _trailing_comments(sql: str, tokens: list[_Token]) -> list[tuple[int, str]]:
+    """Comments at the end of a line with something else before them: place of that, and text."""
+    found: list[tuple[int, str]] = []
+    for token, later in zip(tokens, [*tokens[1:], _Token("", len(sql) + 1, len(sql) + 1)], strict=True):
+        end = sql.find("\n", token.end)
+        end = len(sql) if end < 0 else end
+        match = _COMMENT.match(sql[token.end : end]) if later.start > end else None
+        if match:
+            text = (match.group(1) or match.group(2) or "").strip(" \t\r-*")
+            if text:
+                found.append((token.start, text))
+    return found
+
+
+def _type_text(sql: str, tokens: list[_Token], name_start: int) -> str:
+    """Cut out the type as written: from behind the column's name to its first constraint."""
+    after = [token for token in tokens if token.start > name_start]
+    depth, end, begin = 0, None, None
+    for place, token in enumerate(after):
+        word = token.text.upper().split(" ")[0] if token.text else ""
+        following = after[place + 1].text.upper() if place + 1 < len(after) else ""
+        charset = token.text.upper().startswith("CHARACTER SET") or (word == "CHARACTER" and following == "SET")
+        if depth == 0 and (token.text in {",", ")"} or _AFTER_TYPE.fullmatch(word) or charset):
+            break
+        depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(token.text, 0)
+        begin = token.start if begin is None else begin
+        end = token.end
+    if begin is None or end is None:
+        return ""
+    text = " ".join(sql[begin:end].split())
+    return re.sub(r"^\[([^\]]+)\]", r"\1", text)
+
+
+class StatementReader:
+    """Reads statements of one dialect into tables."""
+
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+        self.tables = DdlTables()
+
+    def read(self, statement: Statement) -> None:
+        """Read one CREATE TABLE, ALTER TABLE, COMMENT ON or extended property.
+
+        Raises:
+            NotUnderstoodError: it does not parse, or has no column list.
+        """
+        sql = statement.text
+        if "sp_addextendedproperty" in sql.lower():
+            self._extended_property(sql)
+            return
+        try:
+            try:
+                tree = _parse(sql, self.dialect)
+                incomplete = isinstance(tree, exp.Command)
+            except SqlglotError:
+                incomplete = True
+            if incomplete and len(split_again(statement)) > 1:
+                raise NotUnderstoodError("the statement does not parse, and another one begins inside it")
+            if incomplete:
+                sql = _reduced(sql, self.dialect)
+                tree = _parse(sql, self.dialect)
+            if isinstance(tree, exp.Create):
+                self._create(tree, sql, statement.line)
+            elif isinstance(tree, exp.Alter):
+                self._alter(tree, sql, statement.line)
+            elif isinstance(tree, exp.Comment):
+                self._comment(tree)
+            else:
+                raise NotUnderstoodError("the statement does not parse")
+        except SqlglotError as error:
+            where = getattr(error, "errors", None)
+            first = where[0] if where else {}
+            line = statement.line + int(first.get("line") or 1) - 1
+            what = str(first.get("description") or "the statement does not parse").rstrip(".")
+            raise NotUnderstoodError(f"line {line}: {what}, near {str(first.get('highlight') or '')!r}") from error
+
+    def _create(self, tree: Any, sql: str, line: int) -> None:  # noqa: ANN401
+        schema = tree.this
+        definitions = schema.expressions if isinstance(schema, exp.Schema) else []
+        if not any(isinstance(definition, exp.ColumnDef) for definition in definitions):
+            raise NotUnderstoodError("CREATE TABLE without a list of columns with types: write the columns out")
+        name = _table_name(schema.this)
+        if name in self.tables.tables:
+            raise NotUnderstoodError(f"the table {name[1]} is made twice: the first is kept")
+        table = DdlTable(name)
+        self._define(table, definitions, sql, line)
+        for found in tree.find_all(exp.SchemaCommentProperty):
+            table.description = str(found.this.this)
+        self.tables.tables[name] = table
+
+    def _define(self, table: DdlTable, definitions: list[Any], sql: str, line: int) -> None:
+        tokens = _tokens(sql, self.dialect)
+        starts = [_start(definition) for definition in definitions]
+        made: list[tuple[int, DdlColumn | None]] = []
+        for definition, start in zip(definitions, starts, strict=True):
+            column = None
+            if isinstance(definition, (exp.Identifier, exp.Column)):
+                # sqlglot lets a column without a type pass; only SQLite means it.
+                if self.dialect != "sqlite":
+                    raise NotUnderstoodError(f"the column {definition.name} has no type")
+                definition = exp.ColumnDef(this=definition.find(exp.Identifier))  # noqa: PLW2901 - the same column
+            if isinstance(definition, exp.ColumnDef) and start is not None:
+                data_type = _type_text(sql, tokens, start)
+                column = DdlColumn(str(definition.this.this), data_type, line + sql.count("\n", 0, start))
+                table.columns.append(column)
+                for constraint in definition.args.get("constraints") or []:
+                    self._constrain(column, constraint.args.get("kind"))
+            made.append((start if start is not None else -1, column))
+        for definition in definitions:
+            if not isinstance(definition, exp.ColumnDef):
+                self._table_constraint(table, definition)
+        self._describe(table, made, sql, tokens)
+
+    @staticmethod
+    def _describe(table: DdlTable, made: list[tuple[int, DdlColumn | None]], sql: str, tokens: list[_Token]) -> None:
+        last = max((token.start for token in tokens if token.text == ")"), default=len(sql))
+        for place, text in _trailing_comments(sql, tokens):
+            before = [column for start, column in made if 0 <= start <= place]
+            if not before and not table.description:
+                table.description = text
+            elif before and before[-1] is not None and place < last and not before[-1].description:
+                before[-1].description = text
+
+    @staticmethod
+    def _constrain(column: DdlColumn, kind: Any) -> None:  # noqa: ANN401
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            column.nullable = bool(kind.args.get("allow_null"))
+        elif isinstance(kind, exp.PrimaryKeyColumnConstraint):
+            column.primary_key, column.nullable = True, False
+        elif isinstance(kind, exp.CommentColumnConstraint):
+            column.description = str(kind.this.this)
+        elif isinstance(kind, exp.Reference):
+            column.references = _reference(kind)[0]
+
+    def _table_constraint(self, table: DdlTable, node: Any) -> None:  # noqa: ANN401
+        parts = node.expressions if isinstance(node, exp.Constraint) else [node]
+        for place, part in enumerate(parts):
+            if isinstance(part, exp.PrimaryKey):
+                table.set_primary_key([name for column in part.expressions for name in _identifiers(column)])
+            elif isinstance(part, exp.PrimaryKeyColumnConstraint):
+                # SQL Server writes PRIMARY KEY CLUSTERED (a ASC): the columns stand in the part behind.
+                clustered = [p for p in parts[place:] if type(p).__name__.endswith("ClusteredColumnConstraint")]
+                table.set_primary_key([n for p in clustered[:1] for c in p.this for n in _identifiers(c)])
+            elif isinstance(part, exp.ForeignKey) and part.args.get("reference") is not None:
+                names = [str(identifier.this) for identifier in part.expressions]
+                targets = _reference(part.args["reference"])
+                for index, name in enumerate(names):
+                    column = table.column(name)
+                    if column is not None:
+                        column.references = targets[index] if index < len(targets) else (targets[0][0], None)
+
+    def _alter(self, tree: Any, sql: str, line: int) -> None:  # noqa: ANN401
+        table = self.tables.find(_table_name(tree.this))
+        if table is None:
+            raise NotUnderstoodError(f"changes the table {tree.this.sql()}, which is not made in this file")
+        for action in tree.args.get("actions") or []:
+            if isinstance(action, exp.AddConstraint):
+                for constraint in action.expressions:
+                    self._table_constraint(table, constraint)
+            elif isinstance(action, exp.ColumnDef):
+                self._define(table, [action], sql, line)
+            elif isinstance(action, exp.Schema):
+                self._define(table, action.expressions, sql, line)
+
+    def _comment(self, tree: Any) -> None:  # noqa: ANN401
+        text = str(tree.expression.this) if isinstance(tree.expression, exp.Literal) else ""
+        kind = str(tree.args.get("kind") or "").upper()
+        if kind == "TABLE":
+            self._set_description(_table_name(tree.this), None, text)
+        elif kind == "COLUMN":
+            node = tree.this
+            schema = str(node.args["db"].this) if node.args.get("db") else ""
+            owner = str(node.args["table"].this) if node.args.get("table") else ""
+            self._set_description((schema, owner), str(node.this.this), text)
+
+    def _extended_property(self, sql: str) -> None:
+        values: dict[str, str] = {}
+        for place, match in enumerate(_PROPERTY.finditer(sql)):
+            name = match.group(1) or (_PROPERTY_NAMES[place] if place < len(_PROPERTY_NAMES) else "")
+            values[name.lower()] = match.group(2).replace("''", "'")
+        if values.get("name", "").lower() == "ms_description" and values.get("level1type", "").lower() == "table":
+            table = values.get("level0name", ""), values.get("level1name", "")
+            self._set_description(table, values.get("level2name") or None, values.get("value", ""))
+
+    def _set_description(self, table_name: TableName, column_name: str | None, text: str) -> None:
+        table = self.tables.find(table_name)
+        column = table.column(column_name) if table is not None and column_name is not None else None
+        if table is None or (column_name is not None and column is None):
+            shown = ".".join(part for part in (*table_name, column_name) if part)
+            raise NotUnderstoodError(f"describes {shown}, which is not made in this file")
+        if column is not None:
+            column.description = text.strip()
+        else:
+            table.description = text.strip()
+
+
+def _reference(node: Any) -> list[tuple[TableName, str | None]]:  # noqa: ANN401
+    target = node.this
+    if isinstance(target, exp.Schema):
+        name = _table_name(target.this)
+        return [(name, str(column.this)) for column in target.expressions] or [(name, None)]
+    return [(_table_name(target), None)]

@@ -1,0 +1,275 @@
+"""The index against brute force, whatever was added, changed and removed before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from kgrag_assets.indexing import update
+from kgrag_assets.indexing.hnsw import HnswIndex
+from kgrag_assets.indexing.hnsw_base import base_vectors, write_base
+from kgrag_assets.indexing.manifest import IndexFileError
+from kgrag_assets.indexing.recall import recall_at_k
+from kgrag_assets.indexing.update import UpdatedIndex, live_vectors, update_index
+from kgrag_assets.lake.files import replace_folder
+from kgrag_assets.settings import IndexSettings
+
+DIMENSION = 8
+MODEL = "model@1"
+WIDE = IndexSettings(hnsw_m=16, ef_construction=100, ef_search=512)
+
+
+def vector_of(entry: str, version: int, dimension: int = DIMENSION) -> np.ndarray:
+    seed = int.from_bytes(f"{entry}/{version}".encode(), "little") % (2**63)
+    drawn = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
+    return drawn / np.linalg.norm(drawn)
+
+
+def table_of(rows: dict[str, int], dimension: int = DIMENSION) -> tuple[list[str], list[str], np.ndarray]:
+    ids = list(rows)
+    keys = [f"{entry}#{rows[entry]}" for entry in ids]
+    vectors = [vector_of(entry, rows[entry], dimension) for entry in ids]
+    return ids, keys, np.array(vectors, dtype=np.float32).reshape(len(ids), dimension)
+
+
+def updated(previous: HnswIndex | None, rows: dict[str, int], options: IndexSettings = WIDE) -> UpdatedIndex:
+    ids, keys, vectors = table_of(rows)
+    return update_index(previous, ids, keys, vectors, options, model_id=MODEL)
+
+
+def exact(rows: dict[str, int], query: np.ndarray, k: int) -> list[str]:
+    ids, _, vectors = table_of(rows)
+    scores = vectors @ query if ids else np.zeros(0)
+    return [ids[place] for place in np.argsort(-scores, kind="stable")[:k]]
+
+
+states = st.lists(st.dictionaries(st.integers(0, 25), st.integers(0, 2), max_size=20), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize("exact_below", [0, 10, 1000])
+def test_any_sequence_of_updates_answers_like_brute_force(exact_below: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(update, "EXACT_BELOW", exact_below)
+
+    @settings(max_examples=60, deadline=None)
+    @given(states, st.integers(1, 30), st.sampled_from([0.05, 0.5, 1.0]))
+    def check(sequence: list[dict[int, int]], k: int, share: float) -> None:
+        index: HnswIndex | None = None
+        before: dict[str, int] = {}
+        options = WIDE.model_copy(update={"rebuild_share": share})
+        for state in sequence:
+            rows = {f"e{number}": version for number, version in state.items()}
+            result = updated(index, rows, options)
+            report, index = result.report, result.index
+            assert report.added == len(rows.keys() - before.keys())
+            assert report.removed == len(before.keys() - rows.keys())
+            assert report.changed == sum(1 for entry in rows if entry in before and before[entry] != rows[entry])
+            assert report.kept == sum(1 for entry in rows if entry in before and before[entry] == rows[entry])
+            assert index.size == len(rows)
+            for query in np.array([vector_of("query", number) for number in range(3)]):
+                hits = index.search(query[None, :], k)
+                found = hits.ids[0]
+                assert len(found) == len(set(found)) == min(k, len(rows))
+                assert found == exact(rows, query, k)
+                scores = [score for _, score in hits.of(0)]
+                assert scores == sorted(scores, reverse=True)
+                assert np.isnan(hits.scores[0, len(found) :]).all()
+            before = rows
+
+    check()
+
+
+def test_nothing_changed_is_the_same_object() -> None:
+    rows = {f"e{number}": 0 for number in range(5)}
+    first = updated(None, rows).index
+    again = updated(first, dict(reversed(rows.items())))
+    assert again.index is first
+    assert not again.changed
+    assert not again.report.rebuilt
+    assert again.report.kept == 5
+
+
+def test_an_edit_is_dead_in_the_base_and_alive_in_the_delta_until_the_share_is_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(update, "EXACT_BELOW", 0)
+    rows = {f"e{number}": 0 for number in range(20)}
+    first = updated(None, rows).index
+    second = updated(first, {**rows, "e3": 1})
+    assert not second.report.rebuilt
+    assert second.index.base is first.base
+    assert not second.index.alive[second.index.base_ids.index("e3")]
+    assert second.index.delta_ids == ("e3",)
+    undone = updated(second.index, rows)
+    assert undone.index.alive.all()
+    assert undone.index.delta_ids == ()
+    assert undone.index.data_version == first.data_version
+    many = updated(second.index, {**rows, "e3": 1, "e4": 1, "e5": 1})
+    assert many.report.rebuilt
+    assert many.index.alive.all()
+    assert many.index.delta_ids == ()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rebuilt"), [("hnsw_m", 8, True), ("ef_construction", 50, True), ("ef_search", 64, False)]
+)
+def test_only_parameters_of_the_graph_rebuild_it(
+    option: str, value: int, rebuilt: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(update, "EXACT_BELOW", 0)
+    rows = {f"e{number}": 0 for number in range(20)}
+    first = updated(None, rows).index
+    second = updated(first, rows, WIDE.model_copy(update={option: value}))
+    assert second.report.rebuilt is rebuilt
+    assert second.index is not first
+    assert second.index.data_version != first.data_version
+
+
+def test_another_model_starts_anew() -> None:
+    rows = {f"e{number}": 0 for number in range(5)}
+    first = updated(None, rows).index
+    ids, keys, vectors = table_of(rows, dimension=4)
+    second = update_index(first, ids, [f"{key}+" for key in keys], vectors, WIDE, model_id="other@1")
+    assert second.report.rebuilt
+    assert second.index.model_id == "other@1"
+    assert second.index.dimension == 4
+    assert second.report.changed == 5
+
+
+def test_a_large_index_recalls_through_updates_and_building_is_deterministic() -> None:
+    rng = np.random.default_rng(5)
+    centres = rng.normal(size=(60, 32))
+    vectors = (centres[rng.integers(0, 60, 4000)] + rng.normal(size=(4000, 32))).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = [f"e{number:05d}" for number in range(4000)]
+    options = IndexSettings()
+    first = update_index(None, ids[:3600], ids[:3600], vectors[:3600], options, model_id=MODEL).index
+    again = update_index(None, ids[:3600][::-1], ids[:3600][::-1], vectors[:3600][::-1], options, model_id=MODEL).index
+    assert first.base is not None
+    queries = vectors[rng.integers(0, 4000, 100)]
+    assert first.search(queries, 10).ids == again.search(queries, 10).ids
+    second = update_index(first, ids[300:], ids[300:], vectors[300:], options, model_id=MODEL)
+    assert not second.report.rebuilt
+    gone = set(ids[:300])
+    assert not any(gone & set(found) for found in second.index.search(queries, 50).ids)
+    assert recall_at_k(second.index, vectors[300:], ids[300:], queries) >= 0.95
+    # Mostly dead: what is left is still found.
+    few = second.index.restricted_to(ids[1000:1040])
+    assert few.size == 40
+    assert recall_at_k(few, vectors[1000:1040], ids[1000:1040], queries) == 1.0
+
+
+def test_recall_counts_what_is_not_found() -> None:
+    ids, keys, vectors = table_of({f"e{number}": 0 for number in range(40)})
+    half = update_index(None, ids[::2], keys[::2], vectors[::2], WIDE, model_id=MODEL).index
+    assert recall_at_k(half, vectors, ids, vectors, k=10) < 0.8
+    whole = update_index(None, ids, keys, vectors, WIDE, model_id=MODEL).index
+    assert recall_at_k(whole, vectors, ids, vectors, k=100) == 1.0
+    with pytest.raises(ValueError, match="at least one query"):
+        recall_at_k(whole, vectors, ids, vectors[:0])
+
+
+def test_restricted_view_finds_only_its_ids_and_has_its_own_version() -> None:
+    rows = {f"e{number}": 0 for number in range(10)}
+    index = updated(None, rows).index
+    view = index.restricted_to(["e1", "e2", "unknown"])
+    assert sorted(view.search(vector_of("query", 0)[None, :], 5).ids[0]) == ["e1", "e2"]
+    assert view.data_version != index.data_version
+    assert index.restricted_to(rows) is index
+    assert index.restricted_to(["e2", "e1"]).data_version == view.data_version
+
+
+def test_bad_rows_and_queries_are_refused() -> None:
+    ids, keys, vectors = table_of({"a": 0, "b": 0})
+    with pytest.raises(ValueError, match="'a' stands twice"):
+        update_index(None, ["a", "a"], keys, vectors, WIDE, model_id=MODEL)
+    with pytest.raises(ValueError, match="do not go with"):
+        update_index(None, ids, keys, vectors[:1], WIDE, model_id=MODEL)
+    broken = vectors.copy()
+    broken[1, 0] = np.nan
+    with pytest.raises(ValueError, match="vector of 'b' is not finite"):
+        update_index(None, ids, keys, broken, WIDE, model_id=MODEL)
+    index = update_index(None, ids, keys, vectors, WIDE, model_id=MODEL).index
+    with pytest.raises(ValueError, match="k must be"):
+        index.search(vectors, 0)
+    with pytest.raises(ValueError, match="queries have shape"):
+        index.search(vectors[:, :3], 1)
+
+
+def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[HnswIndex, Path]:
+    monkeypatch.setattr(update, "EXACT_BELOW", 0)
+    rows = {f"e{number}": 0 for number in range(20)}
+    index = updated(updated(None, rows).index, {**rows, "e3": 1, "new": 0}).index
+    folder = tmp_path / "entity_index"
+    replace_folder(folder, index.save)
+    return index, folder
+
+
+def test_a_saved_index_opens_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, folder = saved(tmp_path, monkeypatch)
+    opened = HnswIndex.open(folder)
+    queries = np.array([vector_of("query", number) for number in range(20)])
+    assert opened.search(queries, 10).ids == index.search(queries, 10).ids
+    assert opened.data_version == index.data_version
+    assert opened.live_keys() == index.live_keys()
+    assert np.array_equal(base_vectors(opened.base), base_vectors(index.base))
+    unchanged = update_index(opened, *_rows_of(opened), WIDE, model_id=MODEL)
+    assert unchanged.index is opened
+
+
+def _rows_of(index: HnswIndex) -> tuple[list[str], list[str], np.ndarray]:
+    ids, vectors = live_vectors(index)
+    keys = index.live_keys()
+    return ids, [keys[entry] for entry in ids], vectors
+
+
+def test_an_empty_index_is_legal(tmp_path: Path) -> None:
+    index = updated(None, {}).index
+    folder = tmp_path / "index"
+    replace_folder(folder, index.save)
+    opened = HnswIndex.open(folder)
+    assert opened.size == 0
+    assert opened.search(np.zeros((2, DIMENSION), dtype=np.float32), 3).ids == [[], []]
+
+
+@pytest.mark.parametrize("name", ["base.faiss", "delta.npy", "ids.parquet", "manifest.json"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "foreign"])
+def test_files_that_do_not_agree_are_refused(
+    name: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, folder = saved(tmp_path, monkeypatch)
+    path = folder / name
+    if damage == "missing":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-7])
+    else:
+        other = tmp_path / "other"
+        replace_folder(other, updated(None, {f"e{number}": 7 for number in range(21)}).index.save)
+        path.write_bytes((other / name).read_bytes())
+    with pytest.raises(IndexFileError, match=r"Delete the folder .*entity_index.* and run again"):
+        HnswIndex.open(folder)
+
+
+def test_ids_of_another_index_are_refused_even_with_good_checksums(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, _ = saved(tmp_path, monkeypatch)
+    swapped = HnswIndex(**{**index.__dict__, "base_keys": tuple(reversed(index.base_keys))})
+    replace_folder(tmp_path / "swapped", swapped.save)
+    with pytest.raises(IndexFileError, match="data version"):
+        HnswIndex.open(tmp_path / "swapped")
+    short = HnswIndex(**{**index.__dict__, "delta": index.delta[:1]})
+    replace_folder(tmp_path / "short", short.save)
+    with pytest.raises(IndexFileError, match="another shape"):
+        HnswIndex.open(tmp_path / "short")
+
+
+def test_a_full_disk_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(update, "EXACT_BELOW", 0)
+    index = updated(None, {f"e{number}": 0 for number in range(400)}).index
+    with pytest.raises(OSError, match="No space left"):
+        write_base(index.base, Path("/dev/full"))
