@@ -1,7 +1,5 @@
 """The asset of the blocking room: the pairs worth judging."""
 
-from __future__ import annotations
-
 import dagster as dg
 import polars as pl
 
@@ -43,7 +41,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             )
         ],
     )
-    def candidate_pairs(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
+    def candidate_pairs(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         task = context.partition_key
         with explained_failures(SchemaError, SettingsError, TableError), lake.lock("candidate_pairs", task):
             attributes = lake.read(SCHEMA_ATTRIBUTES, task)

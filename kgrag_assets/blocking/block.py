@@ -107,12 +107,14 @@ def fused_score(signals: Signals) -> np.ndarray:
     for name in FUSED:
         total += double_standardised(getattr(signals, name))
     low, high = float(total.min()), float(total.max())
-    return (total - low) / (high - low) if high > low else np.full_like(total, 0.5)
+    scaled: np.ndarray = (total - low) / (high - low) if high > low else np.full_like(total, 0.5)
+    return scaled
 
 
 def double_standardised(values: np.ndarray) -> np.ndarray:
     """Mean of the z-scores within each row and within each column; zero where a row or column is constant."""
-    return (_standardised(values, 1) + _standardised(values, 0)) / 2.0
+    mean: np.ndarray = (_standardised(values, 1) + _standardised(values, 0)) / 2.0
+    return mean
 
 
 def _standardised(values: np.ndarray, axis: int) -> np.ndarray:

@@ -23,9 +23,7 @@ def plain(text: str, limit: int | None = None) -> str:
     """
     one_line = _LINE_BREAKS.sub(" ", _SEQUENCE.sub("", text))
     kept = "".join(
-        letter
-        for letter in one_line
-        if letter not in _REORDERING and unicodedata.category(letter) not in ("Cc", "Cs")
+        letter for letter in one_line if letter not in _REORDERING and unicodedata.category(letter) not in ("Cc", "Cs")
     )
     if limit is not None and len(kept) > limit:
         return kept[: limit - 1].rstrip() + "…"

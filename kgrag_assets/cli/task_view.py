@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,13 +27,13 @@ _METRIC_ORDER = (
     "precision",
     "recall",
     "f1",
-    "hit1",
-    "hit3",
-    "hit5",
+    "hit@1",
+    "hit@3",
+    "hit@5",
     "mrr",
-    "averageprecision",
-    "paircompleteness",
-    "reductionratio",
+    "average_precision",
+    "pair_completeness",
+    "reduction_ratio",
 )
 _DECISION_ORDER = {"proposed": 0, "no_match": 1, "alternative": 2}
 
@@ -129,8 +128,9 @@ def _why_not_mapped(lake: Lake, task: str) -> str:
 
 def ordered_metrics(metrics: pl.DataFrame) -> pl.DataFrame:
     """Sort rows of ``match_metrics``: the ones that a reader looks for first, then the others as they stand."""
-    names = [re.sub(r"[^a-z0-9]", "", name.lower().replace("_at_", "")) for name in metrics["metric"]]
-    places = [_METRIC_ORDER.index(name) if name in _METRIC_ORDER else len(_METRIC_ORDER) for name in names]
+    places = [
+        _METRIC_ORDER.index(name) if name in _METRIC_ORDER else len(_METRIC_ORDER) for name in metrics["metric"]
+    ]
     order = pl.Series("order", places, dtype=pl.Int32)
     return metrics.with_columns(order).sort("order", maintain_order=True).drop("order")
 

@@ -1,7 +1,5 @@
 """The assets of the evaluation room: metrics, misses, and the published snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import dagster as dg
@@ -59,7 +57,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     )
     def evaluate_mapping(
         context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-    ) -> Iterator[dg.MaterializeResult[None]]:
+    ) -> Iterator[dg.MaterializeResult]:
         task = context.partition_key
         with explained_failures(), lake.lock("match_metrics", task):
             attributes = lake.read(SCHEMA_ATTRIBUTES, task)
@@ -99,7 +97,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         description="The DuckDB file that analysts open: all stages of all tasks, written beside and moved into place "
         "in one rename, so that a reader is never blocked and never sees half a run.",
     )
-    def analyst_database(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
+    def analyst_database(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         with explained_failures(), lake.lock("analyst_database"):
             tasks = sorted(context.instance.get_dynamic_partitions("tasks"))
             tables = [(table, lake.read_all(table, tasks)) for table in TASK_TABLES]

@@ -62,7 +62,7 @@ def precision_recall_f1(
 
 
 def best_f1(ranked: Ranked) -> float | None:
-    """The largest F1 that any threshold on the score reaches; equal scores are taken together."""
+    """Return the largest F1 that any threshold on the score reaches; equal scores are taken together."""
     if not ranked.truth:
         return None
     ordered = sorted(ranked.score.items(), key=lambda entry: -entry[1])

@@ -1,7 +1,5 @@
 """The assets of the indexing room: embeddings by bucket and task, and the vector indexes over the graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,7 +65,7 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
             lake: dg.ResourceParam[Lake],
             embedder: dg.ResourceParam[Embedder],
             progress: dg.ResourceParam[Progress],
-        ) -> dg.MaterializeResult[None]:
+        ) -> dg.MaterializeResult:
             partition = context.partition_key
             failures = explained_failures(EmbeddingError, ModelUnavailableError, TableError)
             with failures, lake.lock(table.name, partition):
@@ -142,7 +140,7 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
                 )
             ],
         )
-        def vector_index(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
+        def vector_index(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
             with explained_failures(TableError, IndexFileError), lake.lock(name):
                 rows = distinct_rows(lake.read_all(table, bucket_names(settings.graph.buckets)), id_column)
                 vectors = vectors_of(rows)

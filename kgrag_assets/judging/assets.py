@@ -1,7 +1,5 @@
 """The asset of the judging room: a judgment for each candidate pair."""
 
-from __future__ import annotations
-
 import dagster as dg
 import polars as pl
 
@@ -47,7 +45,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     )
     def llm_judgments(
         context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
-    ) -> dg.MaterializeResult[None]:
+    ) -> dg.MaterializeResult:
         task = context.partition_key
         failures = explained_failures(SchemaError, SettingsError, ModelUnavailableError)
         with failures, lake.lock("llm_judgments", task):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kgrag_assets.judging.protocol import Evidence, Judgment, JudgePair
+from kgrag_assets.judging.protocol import Evidence, JudgePair, Judgment
 from kgrag_assets.judging.values import shape_overlap, value_overlap
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.schemas.attribute import Attribute

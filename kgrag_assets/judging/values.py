@@ -28,5 +28,5 @@ def value_overlap(left: Sequence[str], right: Sequence[str]) -> float:
 
 
 def shape_overlap(left: Sequence[str], right: Sequence[str]) -> float:
-    """The same for the shapes of the values."""
+    """Return the same for the shapes of the values."""
     return value_overlap([shape_of(value) for value in left], [shape_of(value) for value in right])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -205,7 +206,7 @@ def _save_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
     _save(folder, f"{name}.content", np.frombuffer(b"".join(encoded), dtype=np.uint8))
 
 
-def _read_manifest(folder: Path) -> dict[str, object]:
+def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))

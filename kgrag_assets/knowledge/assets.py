@@ -1,9 +1,8 @@
 """The assets of the knowledge room: the graphs read once, their rows by bucket, and the adjacency."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 
 import dagster as dg
 import polars as pl
@@ -47,7 +46,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             dg.AssetCheckSpec("no_line_rejected", asset="kg_source_rows", description="Every line was taken."),
         ],
     )
-    def kg_source_rows(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
+    def kg_source_rows(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         with explained_failures(KnowledgeError), lake.lock("kg_source_rows"):
             listed = list_graphs(lake.paths)
             for graph in listed:
@@ -105,7 +104,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         )
         def rows_of_bucket(
             context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-        ) -> dg.MaterializeResult[None]:
+        ) -> dg.MaterializeResult:
             bucket = context.partition_key
             with explained_failures(), lake.lock(table.name, bucket):
                 frame = lake.read(staged, bucket)
@@ -135,7 +134,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         automation_condition=when_content_changed(),
         description="The graph's adjacency, both directions, as memory-mapped arrays.",
     )
-    def kg_graph(lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
+    def kg_graph(lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         with explained_failures(KnowledgeError), lake.lock("kg_graph"):
             names = bucket_names(buckets)
             entities = lake.read_all(KG_ENTITIES, names)
@@ -144,7 +143,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             folder = lake.paths.arrays("kg_graph")
             written = _version_of(lambda: Adjacency.open(folder).data_version) != version
             if written:
-                replace_folder(folder, lambda fresh: build_adjacency(entities, triples, fresh, version))
+                replace_folder(folder, lambda fresh: _build(entities, triples, fresh, version))
             graph = Adjacency.open(folder)
             hubs = (
                 pl.concat([triples["head"].alias("id"), triples["tail"].drop_nulls().alias("id")])
@@ -164,6 +163,10 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             )
 
     return [kg_source_rows, kg_entities, kg_triples, kg_graph]
+
+
+def _build(entities: pl.DataFrame, triples: pl.DataFrame, folder: Path, version: str) -> None:
+    build_adjacency(entities, triples, folder, version)
 
 
 def _version_of(read: Callable[[], str]) -> str | None:

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from kgrag_assets.knowledge.graph_folder import GraphFolder
-from kgrag_assets.rows.keys import key_of
+from kgrag_assets.rows.keys import Part, key_of
 
 _BLOCK = 1 << 20
 
@@ -22,7 +22,7 @@ def data_files(folder: GraphFolder) -> list[Path]:
 
 def graph_fingerprint(folder: GraphFolder) -> str:
     """Hash what decides a graph's rows: the settings in ``kg.yaml`` and the content of each data file."""
-    settings = [folder.format, list(folder.languages), folder.namespace, folder.literals]
+    settings: list[Part] = [folder.format, list(folder.languages), folder.namespace, folder.literals]
     root = folder.data_path if folder.data_path.is_dir() else folder.data_path.parent
     return key_of(folder.name, settings, [[str(path.relative_to(root)), _digest(path)] for path in data_files(folder)])
 

@@ -9,7 +9,7 @@ import gzip
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from kgrag_assets.knowledge.statements import ENTITY_ID, Statements
 
@@ -42,7 +42,7 @@ def read_kgtk(files: Sequence[Path], languages: Sequence[str], *, literals: bool
 
 
 def _opened(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    return cast("IO[bytes]", gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb"))
 
 
 def _lines(path: Path, handle: IO[bytes], found: Statements) -> Iterator[tuple[int, list[str]]]:
@@ -131,5 +131,5 @@ def _plain(value: str) -> str:
     if len(value) > 1 and value[0] == value[-1] == '"':
         return _unescaped(value[1:-1])
     if value.startswith("^"):
-        return value[1:].split("/")[0]
+        return value[1:].split("/", maxsplit=1)[0]
     return value

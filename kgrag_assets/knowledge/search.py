@@ -31,8 +31,10 @@ class Path:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Paths found. ``cut`` counts edges that were not followed at hubs; ``exhausted`` is true where the budget ended
-    the search before all paths were found.
+    """Paths found, and what was left out.
+
+    ``cut`` counts edges that were not followed at hubs; ``exhausted`` is true where the budget ended the search
+    before all paths were found.
     """
 
     paths: tuple[Path, ...]
@@ -54,7 +56,7 @@ def neighbourhood(adjacency: Adjacency, seed: str, max_edges: int = 20, hub_cap:
         return SearchResult((), 0, exhausted=False)
     degree = adjacency.degree(node)
     limit = min(max_edges, hub_cap)
-    paths = []
+    paths: list[Path] = []
     for other, relation, forward in adjacency.around(node):
         if len(paths) == limit:
             break
@@ -116,7 +118,7 @@ class _Walker:
     def join(self, start: int, end: int, max_hops: int) -> Iterable[tuple[_Hop, ...]]:
         near_start, near_end = self._ring(start), self._ring(end)
         # Edges of the start; a hub keeps those to the end and to the end's own neighbours.
-        wanted = {end, *near_end}
+        wanted: set[int] = {end, *(other for other, _relation, _forward in near_end)}
         first = [hop for hop in self._hops(start, near_start) if hop[2] != start]
         if len(near_start) > self._cap:
             self.cut += self._skipped(start, first, wanted)

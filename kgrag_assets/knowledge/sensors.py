@@ -1,7 +1,5 @@
 """The sensor that sees knowledge graph files change."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from kgrag_assets.automation.inputs import GRAPH_FILES, change_events

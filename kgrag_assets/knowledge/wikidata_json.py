@@ -10,12 +10,16 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from kgrag_assets.knowledge.statements import Statements
 
 _KINDS = {"item": "Q", "property": "P"}
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", _OPENERS.get(path.suffix, open)(path, "rb"))
 
 
 def read_wikidata_json(files: Sequence[Path], languages: Sequence[str], *, literals: bool) -> Statements:
@@ -32,7 +36,7 @@ def read_wikidata_json(files: Sequence[Path], languages: Sequence[str], *, liter
     found = Statements()
     for path in files:
         try:
-            with _OPENERS.get(path.suffix, open)(path, "rb") as handle:
+            with _opened(path) as handle:
                 _read_file(path, handle, languages, found, literals=literals)
         except (OSError, EOFError) as error:
             found.reject(path.name, None, f"the file ends too early or is damaged ({error}): fetch it again", "")
@@ -87,7 +91,7 @@ def _entities(value: Any) -> list[Any]:  # noqa: ANN401  (whatever JSON holds)
     return [value]
 
 
-def _take(entity: Any, languages: Sequence[str], found: Statements, *, literals: bool) -> str | None:  # noqa: ANN401
+def _take(entity: Any, languages: Sequence[str], found: Statements, *, literals: bool) -> str | None:  # noqa: ANN401, PLR0911  (one way out a fault)
     if not isinstance(entity, dict):
         return f"an entity is a JSON object, this is {type(entity).__name__}"
     entity_id, kind = entity.get("id"), entity.get("type")

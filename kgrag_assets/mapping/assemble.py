@@ -95,7 +95,7 @@ def _pairs(candidates: pl.DataFrame, judgments: pl.DataFrame) -> list[JudgedPair
 
 
 def _top_facts(judgments: pl.DataFrame, contexts: pl.DataFrame) -> dict[str, str]:
-    """The fact that the judge cited first, or else the context's first, by pair."""
+    """Find the fact that the judge cited first, or else the context's first, by pair."""
     cited = dict(judgments.select("pair_id", "cited_facts").iter_rows())
     found = {}
     for pair_id, facts in contexts.select("pair_id", "facts").iter_rows():

@@ -1,7 +1,5 @@
 """The asset of the mapping room: the ranked lists and the proposed mapping."""
 
-from __future__ import annotations
-
 import dagster as dg
 import polars as pl
 
@@ -46,7 +44,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     )
     def attribute_mappings(
         context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-    ) -> dg.MaterializeResult[None]:
+    ) -> dg.MaterializeResult:
         task = context.partition_key
         with explained_failures(SchemaError, SettingsError), lake.lock("attribute_mappings", task):
             attributes = lake.read(SCHEMA_ATTRIBUTES, task)

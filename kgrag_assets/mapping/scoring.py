@@ -56,7 +56,7 @@ def table_coherence(pairs: Sequence[JudgedPair], base: Mapping[str, float]) -> d
 
 
 def relative_blocking(pairs: Sequence[JudgedPair]) -> dict[str, float]:
-    """The blocking score relative to the best of the pair's source and of its target, averaged, 0..1."""
+    """Return the blocking score relative to the best of the pair's source and of its target, averaged, 0..1."""
     row: dict[str, float] = {}
     column: dict[str, float] = {}
     for pair in pairs:

@@ -1,7 +1,5 @@
 """The asset of the ranking room: the few facts of each pair that the judge will see."""
 
-from __future__ import annotations
-
 import dagster as dg
 import polars as pl
 
@@ -42,7 +40,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             )
         ],
     )
-    def ranked_contexts(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult[None]:
+    def ranked_contexts(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         task = context.partition_key
         with explained_failures(SchemaError, SettingsError), lake.lock("ranked_contexts", task):
             options = task_settings(lake, settings, task)

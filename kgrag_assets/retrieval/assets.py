@@ -1,7 +1,5 @@
 """The asset of the retrieval room: what each method found in the graph for each candidate pair."""
 
-from __future__ import annotations
-
 import dagster as dg
 import polars as pl
 
@@ -61,7 +59,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     )
     def retrieved_subgraphs(
         context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
-    ) -> dg.MaterializeResult[None]:
+    ) -> dg.MaterializeResult:
         task = context.partition_key
         failures = explained_failures(
             SchemaError, SettingsError, KnowledgeError, IndexFileError, RetrievalError, TableError

@@ -1,7 +1,5 @@
 """The assets of the schemas room: attributes, reference and rejected rows of a task, all from one reading."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import dagster as dg
@@ -63,7 +61,7 @@ def build() -> list[dg.AssetsDefinition]:
     )
     def read_schemas(
         context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-    ) -> Iterator[dg.MaterializeResult[None]]:
+    ) -> Iterator[dg.MaterializeResult]:
         task = context.partition_key
         with explained_failures(SchemaError), lake.lock("read_schemas", task):
             read = read_task(load_task(lake.paths, task))

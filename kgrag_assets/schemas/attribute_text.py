@@ -17,7 +17,23 @@ MAX_DESCRIPTION = 400
 MAX_TABLE_DESCRIPTION = 160
 
 # Words that say how a value is kept, not what it is of.
-_GENERIC = frozenset("identifier code value number name type flag indicator key source concept text string".split())
+_GENERIC = frozenset(
+    [
+        "identifier",
+        "code",
+        "value",
+        "number",
+        "name",
+        "type",
+        "flag",
+        "indicator",
+        "key",
+        "source",
+        "concept",
+        "text",
+        "string",
+    ]
+)
 _CLAUSE = re.compile(r"[.;:(,]| that | which | for | of the ")
 
 
@@ -72,7 +88,7 @@ def query_phrases(attribute: Attribute) -> list[str]:
 
 
 def _head(description: str) -> str:
-    """The first clause of a description without its leading articles, if it is short enough to be a name."""
+    """Return the first clause of a description without its leading articles, if it is short enough to be a name."""
     clause = _CLAUSE.split(" ".join(description.split()).lower(), maxsplit=1)[0].strip()
     words = clause.split()
     while words and words[0] in STOP_WORDS:

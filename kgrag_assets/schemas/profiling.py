@@ -40,10 +40,10 @@ def profile_query(values: str) -> str:
         values: a query with one column ``value`` of text, its names quoted and its values bound.
     """
     return (
-        "SELECT value, n, count(value) OVER () AS kinds, sum(n) OVER () AS total, "
+        "SELECT value, n, count(value) OVER () AS kinds, sum(n) OVER () AS total, "  # noqa: S608 - the caller quotes
         "sum(CASE WHEN value IS NULL THEN n ELSE 0 END) OVER () AS nulls "
         f"FROM (SELECT value, count(*) AS n FROM ({values}) AS v GROUP BY value) AS g "
-        f"ORDER BY n DESC, value LIMIT {_VALUES_READ}"  # noqa: S608 - the caller quotes names and binds values
+        f"ORDER BY n DESC, value LIMIT {_VALUES_READ}"
     )
 
 

@@ -1,7 +1,5 @@
 """The sensor that sees task folders come, change and go."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -58,7 +58,7 @@ def _exact_numeric(data_type: str) -> str:
 
 def _of_name(data_type: str) -> str:
     text = data_type.strip().lower()
-    if text.endswith("[]") or re.search(r"\w\[\d*\]$", text):
+    if text.endswith("[]") or re.search(r"[\w)]\[\d*\]$", text):
         return "json"
     text = text.strip('"`[]')
     words = _NAME.findall(re.sub(r"\(.*?\)", " ", text))

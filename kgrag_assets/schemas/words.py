@@ -15,8 +15,55 @@ _WORD = re.compile(r"[^\W_]+")
 
 # Words that carry the grammar of a description, not its subject.
 STOP_WORDS = frozenset(
-    "a an and any are as at be been by can each for from has have if in into is it its may of on or other "
-    "should such that the their them these this those to used uses was were when where which who will with".split()
+    [
+        "a",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "by",
+        "can",
+        "each",
+        "for",
+        "from",
+        "has",
+        "have",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "may",
+        "of",
+        "on",
+        "or",
+        "other",
+        "should",
+        "such",
+        "that",
+        "the",
+        "their",
+        "them",
+        "these",
+        "this",
+        "those",
+        "to",
+        "used",
+        "uses",
+        "was",
+        "were",
+        "when",
+        "where",
+        "which",
+        "who",
+        "will",
+        "with",
+    ]
 )
 
 
@@ -53,7 +100,7 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _stemmer() -> Any:
+def _stemmer() -> Any:  # noqa: ANN401  (snowballstemmer has no types)
     from snowballstemmer import stemmer
 
     return stemmer("english")

@@ -44,7 +44,7 @@ class Tasks:
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> Tasks:
-    """An empty lake for tasks."""
+    """Make an empty lake for tasks."""
     return Tasks(tmp_path / "lake")
 
 

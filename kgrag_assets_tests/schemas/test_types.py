@@ -12,14 +12,15 @@ from kgrag_assets.schemas.types import type_family
 NAMES = {
     "integer": "int INTEGER bigint int(11)·unsigned serial NUMBER(10) NUMBER(38,0) numeric(10) HUGEINT int8 year",
     "decimal": "NUMBER numeric(10,2) DECIMAL(10,·4) double·precision float real money FLOAT(24) BINARY_DOUBLE",
-    "text": "varchar(50) VARCHAR2(20·BYTE) character·varying(20) nvarchar(max) text CLOB uuid enum('a','b') [nvarchar](3) "
-    "national·character·varying(3) LONG varchar(MAX) char(1)",
+    "text": "varchar(50) VARCHAR2(20·BYTE) character·varying(20) nvarchar(max) text CLOB uuid enum('a','b') "
+    "[nvarchar](3) national·character·varying(3) LONG varchar(MAX) char(1)",
     "date": "date DATE",
     "time": "time time(6)·without·time·zone timetz",
-    "timestamp": "timestamp datetime2(7) timestamp·with·time·zone TIMESTAMP(6)·WITH·LOCAL·TIME·ZONE datetime smalldatetime",
+    "timestamp": "timestamp datetime2(7) timestamp·with·time·zone TIMESTAMP(6)·WITH·LOCAL·TIME·ZONE datetime",
     "boolean": "bool BOOLEAN bit tinyint(1) bit(1)",
     "binary": "bytea BLOB varbinary(max) LONG·RAW raw(16) bit(8) image bit·varying(3)",
-    "json": "json JSONB integer[] STRUCT(a·INTEGER,·b·VARCHAR) MAP(VARCHAR,·INTEGER) STRUCT(a·INTEGER)[] array varchar(3)[3]",
+    "json": "json JSONB integer[] STRUCT(a·INTEGER,·b·VARCHAR) MAP(VARCHAR,·INTEGER) STRUCT(a·INTEGER)[] array "
+    "varchar(3)[3]",
     "unknown": "geometry interval frobnicate · 12 ((",
 }
 

@@ -178,8 +178,8 @@ def _read_csv(con: duckdb.DuckDBPyConnection, path: Path, table: str, shown: str
         places = {f"c{place}": name for place, name in enumerate(names)}
         typed = ", ".join(f"'{place}': 'VARCHAR'" for place in places)
         con.execute(
-            # The only text put in is of our making: c0, c1, ...
-            "CREATE TEMP TABLE file AS SELECT * FROM read_csv(?, header = false, skip = ?, delim = ?, quote = '\"', "
+            "CREATE TEMP TABLE file AS "  # noqa: S608 - the only text put in is of our making: c0, c1, ...
+            "SELECT * FROM read_csv(?, header = false, skip = ?, delim = ?, quote = '\"', "
             "escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, nullstr = '', "
             f"columns = {{{typed}}}, store_rejects = true) LIMIT {MAX_PROFILED_ROWS}",
             [literal_path(text), lines, delimiter],
