@@ -60,7 +60,7 @@ def build_defs(
             *mapping.build(settings),
             *evaluation.build(settings),
         ],
-        jobs=build_jobs(settings.graph.buckets),
+        jobs=build_jobs(),
         sensors=[
             *schemas_sensors.build(),
             *knowledge_sensors.build(),

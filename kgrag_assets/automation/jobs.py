@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dagster as dg
 
-from kgrag_assets.automation.partitions import TASKS, bucket_partitions
-
 LOAD_GRAPH = "load_graph"
 REFRESH_BUCKET = "refresh_bucket"
 BUILD_INDEXES = "build_indexes"
@@ -42,17 +40,12 @@ _DESCRIPTIONS = {
 }
 
 
-def build_jobs(buckets: int) -> list[dg.UnresolvedAssetJobDefinition]:
-    """Make the jobs for a graph of so many buckets."""
-    partitions: dict[str, dg.PartitionsDefinition[str]] = {
-        REFRESH_BUCKET: bucket_partitions(buckets),
-        MAP_TASK: TASKS,
-    }
+def build_jobs() -> list[dg.UnresolvedAssetJobDefinition]:
+    """Make the jobs; each takes its partitions from its assets."""
     return [
         dg.define_asset_job(
             name,
             selection=dg.AssetSelection.assets(*assets),
-            partitions_def=partitions.get(name),
             description=_DESCRIPTIONS[name],
             # Steps of one run share the loaded model, and cost 0.02 s instead of over a second each.
             executor_def=dg.in_process_executor,

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from kgrag_assets.cli.finding import spelling
-from kgrag_assets.cli.plain_text import attribute_name, number, plain
+from kgrag_assets.cli.plain_text import attribute_name, counted, number, plain
 from kgrag_assets.cli.summary_tables import WIDE, grid
 from kgrag_assets.cli.task_view import TaskView, facts_by_pair, finite, judge_reasons, plain_rows
 
@@ -77,7 +77,7 @@ def decision_on(view: TaskView, attribute: Row, candidates: list[Row]) -> Row:
         names = [attribute_name(row[f"{other}_table"], row[f"{other}_column"]) for row in proposed]
         return {"decision": "proposed", "mapped_to": names, "reason": proposed[0]["reason"]}
     if other == "source":
-        judged = f"{len(candidates):,} source columns were judged against it, none is proposed"
+        judged = f"{counted(len(candidates), 'source column')} judged against it, none proposed"
         return {"decision": "not_used", "mapped_to": [], "reason": judged if candidates else "no pair of it was judged"}
     explicit = view.mappings.filter(
         (pl.col("source_attribute_id") == attribute["attribute_id"]) & (pl.col("decision") == "no_match")
@@ -126,7 +126,9 @@ def print_decision(console: Console, decision: Row, side: str) -> None:
         verb = "mapped to" if side == "source" else "mapped from"
         console.print(Text.assemble(f"{verb} ", (names, "bold cyan")))
     else:
-        console.print(Text("no match" if decision["decision"] == "no_match" else "not used by the mapping", style="bold"))
+        console.print(
+            Text("no match" if decision["decision"] == "no_match" else "not used by the mapping", style="bold")
+        )
     if decision["reason"]:
         console.print(Padding(Text.assemble("because: ", plain(decision["reason"])), (0, 0, 0, 2)))
 
@@ -178,11 +180,10 @@ def _print_evidence(console: Console, place: int, row: Row, other: str) -> None:
     if not row["facts"]:
         console.print(Padding(Text("no fact in the knowledge graph was near enough", style="dim"), (0, 0, 0, 3)))
     for fact in row["facts"]:
-        mark = "cited" if fact["cited"] else ""
-        details = [fact["kind"], fact["method"], number(fact["score"]), " ".join(fact["ids"]), mark]
-        shown = Text.assemble("- ", plain(fact["text"]))
-        shown.append("\n" + plain(" · ".join(part for part in details if part)).replace("_", " "), style="dim")
-        console.print(Padding(shown, (0, 0, 0, 3)))
+        how = f"{fact['kind']} by {fact['method']}".replace("_", " ")
+        details = [how, number(fact["score"]), " ".join(fact["ids"]), "cited by the judge" if fact["cited"] else ""]
+        console.print(Padding(Text.assemble("- ", plain(fact["text"])), (0, 0, 0, 3)))
+        console.print(Padding(Text(plain(" · ".join(filter(None, details))), style="dim"), (0, 0, 0, 5)))
 
 
 def print_truth(console: Console, view: TaskView, attribute: Row) -> None:

@@ -46,3 +46,8 @@ def number(value: Any, digits: int = 2) -> str:  # noqa: ANN401  (a cell of a fr
     if value is None or value != value:  # noqa: PLR0124  (only NaN differs from itself)
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count with its noun in the singular or plural."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kgrag_assets.cli.plain_text import number, plain
+from kgrag_assets.cli.plain_text import counted, number, plain
 from kgrag_assets.cli.task_view import Cost, TaskView, cost_of
 
 # From this width on the fact has a column of its own; below, it stands under the target.
@@ -40,7 +40,7 @@ def print_mapping(console: Console, view: TaskView) -> None:
     console.print(
         Text.assemble(
             (plain(view.task), "bold"),
-            f": {view.proposed:,} proposed, {view.unmatched:,} source columns without a match",
+            f": {view.proposed:,} proposed, {counted(view.unmatched, 'source column')} without a match",
         )
     )
     decided: list[Row] = view.mappings.filter(pl.col("decision") != "alternative").to_dicts()
@@ -114,7 +114,9 @@ def print_quality(console: Console, view: TaskView) -> None:
     """Print the metrics with their intervals, and where true pairs were lost; or that there is no reference."""
     console.print()
     if view.metrics.is_empty():
-        console.print(Text("No reference, so no metrics: add reference.csv to the task's folder to measure the mapping."))
+        console.print(
+            Text("No reference, so no metrics: add reference.csv to the task's folder to measure the mapping.")
+        )
         return
     shown = view.metrics.filter(~pl.col("metric").is_in(_COUNTS))
     wide = console.width >= WIDE
@@ -138,7 +140,7 @@ def print_cost(console: Console, view: TaskView) -> None:
     if not cost.pairs:
         console.print(Text("No pair was judged."))
         return
-    judged = f"{cost.pairs:,} pairs judged by {', '.join(map(plain, cost.judges))}"
+    judged = f"{counted(cost.pairs, 'pair')} judged by {', '.join(map(plain, cost.judges))}"
     if cost.calls:
         judged += f": {cost.tokens_in:,} tokens in, {cost.tokens_out:,} out, {price(cost)}"
     console.print(Text(judged))
@@ -152,7 +154,7 @@ def price(cost: Cost) -> str:
     if cost.unpriced == cost.calls:
         return "price of the model not known"
     known = f"{cost.usd:.4f} USD"
-    return f"{known} and {cost.unpriced:,} calls without a known price" if cost.unpriced else known
+    return f"{known} and {counted(cost.unpriced, 'call')} without a known price" if cost.unpriced else known
 
 
 def print_place(console: Console, view: TaskView) -> None:
@@ -161,7 +163,9 @@ def print_place(console: Console, view: TaskView) -> None:
         first = view.rejects.row(0, named=True)
         where = f"{first['file']}, row {first['row']}" if first["row"] is not None else first["file"]
         console.print(
-            Text(f"{view.rejects.height:,} input rows were not taken; the first: {plain(where)}: {plain(first['reason'])}")
+            Text(
+                f"{view.rejects.height:,} input rows were not taken; the first: {plain(where)}: {plain(first['reason'])}"
+            )
         )
     if view.database.exists():
         console.print(Text(f"database: {view.database}"), soft_wrap=True)

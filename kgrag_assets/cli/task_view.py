@@ -128,9 +128,7 @@ def _why_not_mapped(lake: Lake, task: str) -> str:
 
 def ordered_metrics(metrics: pl.DataFrame) -> pl.DataFrame:
     """Sort rows of ``match_metrics``: the ones that a reader looks for first, then the others as they stand."""
-    places = [
-        _METRIC_ORDER.index(name) if name in _METRIC_ORDER else len(_METRIC_ORDER) for name in metrics["metric"]
-    ]
+    places = [_METRIC_ORDER.index(name) if name in _METRIC_ORDER else len(_METRIC_ORDER) for name in metrics["metric"]]
     order = pl.Series("order", places, dtype=pl.Int32)
     return metrics.with_columns(order).sort("order", maintain_order=True).drop("order")
 

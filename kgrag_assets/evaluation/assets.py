@@ -103,7 +103,8 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             tables = [(table, lake.read_all(table, tasks)) for table in TASK_TABLES]
             tables.append((KG_REJECTS, lake.read(KG_REJECTS, None)))
             versions = {table.name: data_version(frame) for table, frame in tables}
-            calls = CallLedger(lake.paths.ledger).frame()
+            with CallLedger(lake.paths.ledger) as ledger:
+                calls = ledger.frame()
             versions[LLM_CALLS.name] = data_version_of(str(number) for number in calls["call_id"])
             versions["layout"] = SNAPSHOT_VERSION
             version = snapshot_version(versions)

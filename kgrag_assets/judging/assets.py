@@ -48,14 +48,14 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     ) -> dg.MaterializeResult:
         task = context.partition_key
         failures = explained_failures(SchemaError, SettingsError, ModelUnavailableError)
-        with failures, lake.lock("llm_judgments", task):
+        with failures, lake.lock("llm_judgments", task), CallLedger(lake.paths.ledger) as ledger:
             options = task_settings(lake, settings, task)
             judged = judge_task(
                 attributes=lake.read(SCHEMA_ATTRIBUTES, task),
                 candidates=lake.read(CANDIDATE_PAIRS, task),
                 contexts=lake.read(RANKED_CONTEXTS, task),
                 existing=lake.read(LLM_JUDGMENTS, task),
-                judge=make_judge(options.judging, CallLedger(lake.paths.ledger)),
+                judge=make_judge(options.judging, ledger),
                 start_progress=lambda total: progress.track(f"judging {task}", total),
             )
             frame = judged.frame

@@ -102,9 +102,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             description=description,
             metadata=table_metadata(table),
         )
-        def rows_of_bucket(
-            context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-        ) -> dg.MaterializeResult:
+        def rows_of_bucket(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
             bucket = context.partition_key
             with explained_failures(), lake.lock(table.name, bucket):
                 frame = lake.read(staged, bucket)

@@ -42,9 +42,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             )
         ],
     )
-    def attribute_mappings(
-        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-    ) -> dg.MaterializeResult:
+    def attribute_mappings(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         task = context.partition_key
         with explained_failures(SchemaError, SettingsError), lake.lock("attribute_mappings", task):
             attributes = lake.read(SCHEMA_ATTRIBUTES, task)

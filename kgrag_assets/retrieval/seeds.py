@@ -23,8 +23,11 @@ DEPTH = 8
 # Candidates asked of the linker for each phrase.
 LINKS_PER_PHRASE = 5
 # What an entity is worth whose name is the whole phrase, however far its vector lies: names like "sex" are too short
-# to have a vector that says much.
+# to have a vector that says much. The cosine adds its share, so that of several of that name the nearest is first.
 WHOLE_PHRASE = 0.5
+WHOLE_PHRASE_COSINE = 0.1
+# How far below min_cosine an entity may lie that is named by the attribute's own words.
+NAMED_ALLOWANCE = 0.1
 # What a name among the parts of a phrase is worth as support: less than the label's own words, an alias is often
 # shared.
 PART_SUPPORT = 0.7
@@ -107,12 +110,11 @@ class EntityLinking:
     def link(self, attributes: Iterable[Attribute]) -> dict[str, list[LinkedEntity]]:
         """Link each attribute to all entities that are near enough, best first, by attribute id.
 
-        Entities are proposed by vector and by words, those proposed by words are given their cosine too. The
+        Entities are proposed by vector and by words; those proposed by words are given their cosine too. The
         score is the cosine, less up to ``UNSUPPORTED_LOSS`` of it for the words of the entity's label that the
-        attribute does not have; an alias found among the attribute's words is support as well. An entity whose
-        name is the whole phrase has at least ``WHOLE_PHRASE`` times the link's score; relations have
-        ``RELATION_BONUS``. What is below
-        ``min_cosine`` before that loss is left out.
+        attribute does not have; an alias among the attribute's words is support as well. An entity named by a
+        whole phrase has at least ``WHOLE_PHRASE``, less for an item's alias; relations have ``RELATION_BONUS``. Left
+        out is what lies below ``min_cosine`` before that loss, and what only says that it is an identifier.
         """
         asked = {attribute.attribute_id: attribute for attribute in attributes}
         # An attribute stands in many pairs: it is linked once.
@@ -133,7 +135,7 @@ class EntityLinking:
         found: dict[str, _WordLink] = {}
         for phrase in words.phrases:
             for part, whole in _parts(phrase):
-                if not whole and not is_telling(part):
+                if not is_telling(part):
                     continue
                 for link in self._linker.link(part, LINKS_PER_PHRASE):
                     known = found.get(link.entity_id, _WordLink(0.0, 0.0))
@@ -171,13 +173,19 @@ class EntityLinking:
         least = self._settings.min_cosine
         for entity in cosines.keys() | links.keys():
             cosine, link = max(cosines.get(entity, 0.0), 0.0), links.get(entity, _WordLink(0.0, 0.0))
-            whole = WHOLE_PHRASE * link.whole
             name = names[entity]
             # "unique identifier" is near to every key column of every schema, and says nothing about any.
-            if max(cosine, whole) < least or not is_telling(name.label):
+            if not is_telling(name.label):
                 continue
-            support = max(PART_SUPPORT * link.part, support_of(name.label, words.content))
-            score = max(supported(cosine, support), whole) * (RELATION_BONUS if name.kind == "relation" else 1.0)
+            relation = name.kind == "relation"
+            # Squared for items: the alias of one, worth less than 1, is often one of several meanings; relations are
+            # given the aliases that people use for columns ("start date").
+            named = link.whole if relation else link.whole**2
+            whole = WHOLE_PHRASE * named + (WHOLE_PHRASE_COSINE * cosine if named else 0.0)
+            if max(cosine + NAMED_ALLOWANCE * link.part, whole) < least:
+                continue
+            support = max(link.whole, PART_SUPPORT * link.part, support_of(name.label, words.content))
+            score = max(supported(cosine, support), whole) * (RELATION_BONUS if relation else 1.0)
             linked.append(LinkedEntity(entity, round(min(score, 1.0), 6), cosine, link.part))
         linked.sort(key=lambda entry: (-entry.score, entry.entity_id))
         return linked

@@ -59,9 +59,7 @@ def build() -> list[dg.AssetsDefinition]:
             ),
         ],
     )
-    def read_schemas(
-        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
-    ) -> Iterator[dg.MaterializeResult]:
+    def read_schemas(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> Iterator[dg.MaterializeResult]:
         task = context.partition_key
         with explained_failures(SchemaError), lake.lock("read_schemas", task):
             read = read_task(load_task(lake.paths, task))

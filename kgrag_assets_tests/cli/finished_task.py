@@ -46,7 +46,12 @@ TARGET = (
 )
 
 BIRTH = {"head": "wd:Q5", "relation": "wd:P569", "tail": "wd:Q2000001", "text": "human — date of birth — day of birth"}
-UNIT = {"head": "wd:Q47574", "relation": "wd:P279", "tail": "wd:Q309314", "text": "unit of measurement — is a — quantity"}
+UNIT = {
+    "head": "wd:Q47574",
+    "relation": "wd:P279",
+    "tail": "wd:Q309314",
+    "text": "unit of measurement — is a — quantity",
+}
 
 # source, target, score, decision, judge score, parse status, facts: the ranked lists of the task.
 Judged = tuple[Name, Name, float, str, float | None, str, tuple[dict[str, str], ...]]

@@ -47,7 +47,6 @@ class Daemon:
                 list(definitions.resolve_asset_graph().assets_defs),
                 selection=dg.AssetSelection.assets(*keys),
                 instance=self.place.instance,
-                resources=dict(definitions.resources or {}),
                 partition_key=partition,
             )
             assert done.success
