@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from kgrag_assets.cli.finding import spelling
@@ -143,7 +144,7 @@ def print_candidates(console: Console, candidates: list[Row], side: str) -> None
     wide = console.width >= WIDE
     scores = ("score", "judge", "blocking", "tables") if wide else ("score", "judge", "block", "tables")
     titles = ("#", other, *scores, "answer", *(["true"] if with_truth else []))
-    table = grid(*titles, right=frozenset({0, 2, 3, 4, 5}))
+    table = grid(*titles, right=frozenset({0, 2, 3, 4, 5}), gap=2 if wide else 1)
     for place, row in enumerate(candidates[:_LISTED], start=1):
         proposed = row["decision"] == "proposed"
         numbers = (row["score"], row["judge_score"], row["blocking_score"], row["table_coherence"])
@@ -152,7 +153,7 @@ def print_candidates(console: Console, candidates: list[Row], side: str) -> None
             Text(str(row["rank"] if side == "source" else place)),
             Text(_other_name(row, other) + (" *" if proposed else ""), style="bold cyan" if proposed else ""),
             *(Text(number(value)) for value in numbers),
-            Text(plain(row["parse_status"] or "–").replace("_", " ")),
+            Text(plain(row["parse_status"] or "-").replace("_", " ")),
             *([Text("yes" if row["is_true"] else "")] if with_truth else []),
         )
     console.print(table)
@@ -173,8 +174,10 @@ def _print_evidence(console: Console, place: int, row: Row, other: str) -> None:
     console.print(Text.assemble(f"{place}  ", (_other_name(row, other), "bold")))
     reason = plain(row["judge_reason"]) or "no reason given"
     lines = [Text.assemble(("judge: ", "dim"), reason)]
-    if row["reason"] and row["reason"] != row["judge_reason"]:
-        lines.append(Text.assemble(("decision: ", "dim"), plain(row["reason"])))
+    # The decision's reason often repeats the judge's at its end.
+    decided = row["reason"].removesuffix(row["judge_reason"]).rstrip(" ;:")
+    if decided:
+        lines.append(Text.assemble(("decision: ", "dim"), plain(decided)))
     for line in lines:
         console.print(Padding(line, (0, 0, 0, 3)))
     if not row["facts"]:
@@ -182,8 +185,10 @@ def _print_evidence(console: Console, place: int, row: Row, other: str) -> None:
     for fact in row["facts"]:
         how = f"{fact['kind']} by {fact['method']}".replace("_", " ")
         details = [how, number(fact["score"]), " ".join(fact["ids"]), "cited by the judge" if fact["cited"] else ""]
-        console.print(Padding(Text.assemble("- ", plain(fact["text"])), (0, 0, 0, 3)))
-        console.print(Padding(Text(plain(" · ".join(filter(None, details))), style="dim"), (0, 0, 0, 5)))
+        shown = Table.grid(padding=(0, 1, 0, 0))
+        shown.add_row(Text("-"), Text(plain(fact["text"])))
+        shown.add_row(Text(), Text(plain(" · ".join(filter(None, details))), style="dim"))
+        console.print(Padding(shown, (0, 0, 0, 3)))
 
 
 def print_truth(console: Console, view: TaskView, attribute: Row) -> None:

@@ -1,4 +1,4 @@
-"""What ``kgrag export`` writes: the mapping with its evidence, for people who review it in a spreadsheet or a script."""
+"""What ``kgrag export`` writes: the mapping with its evidence, for a reviewer or a script."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def export_mapping(lake: Lake, task: str, file_format: Format, out: Path | None 
     One row per proposed pair, and one per source attribute without a match, in the order of the source
     schema, with two facts beside each and empty columns for a reviewer.
 
-    ``csv`` is for programs: UTF-8 without a byte-order mark, comma, RFC 4180 quotes, ``\\n`` after each row.
+    ``csv`` is for programs: UTF-8 without a byte-order mark, comma, RFC 4180 quotes, a line feed after each row.
     Names come back exactly as given: nothing is put before a leading ``=``, which a spreadsheet that opens
     the file may run as a formula. ``xlsx`` is the safe way into Excel: every cell is a text or a number
     there, never a formula or a link. It has sheets for the ranked alternatives, the facts and the metrics.

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from kgrag_assets.definitions import build_defs
 from kgrag_assets.lake.lake import Lake
+from kgrag_assets.lake.locks import locked
 from kgrag_assets.settings import Settings, SettingsError
 
 DEFAULT_INSTANCE = "telemetry:\n  enabled: false\nconcurrency:\n  runs:\n    max_concurrent_runs: 1\n"
@@ -66,6 +67,19 @@ def dagster_home(lake: Path) -> Path:
 
 
 @contextmanager
+def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
+    """Open the instance in ``home``; of several processes that come first at once, one makes its databases."""
+    with locked(home / "opening.lock"):
+        # Each of these makes its tables on first use, and two processes at that would trip over each other.
+        instance = dg.DagsterInstance.from_config(str(home))
+        instance.get_runs(limit=1)
+        instance.get_dynamic_partitions("tasks")
+        instance.all_instigator_state()
+    with instance:
+        yield instance
+
+
+@contextmanager
 def opened(resources: Mapping[str, object] | None = None) -> Iterator[Place]:
     """Open the place a command works in.
 
@@ -78,5 +92,5 @@ def opened(resources: Mapping[str, object] | None = None) -> Iterator[Place]:
     settings = read_settings()
     home = dagster_home(settings.lake)
     os.environ["DAGSTER_HOME"] = str(home)
-    with dg.DagsterInstance.from_config(str(home)) as instance:
+    with open_instance(home) as instance:
         yield Place(settings, Lake.at(settings.lake), instance, resources or {})

@@ -10,12 +10,13 @@ from typing import Any
 # one loses its control characters below.
 _SEQUENCE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)")
 _LINE_BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
-# These reorder what stands after them, so that a name could look like another one.
-_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# These are invisible or reorder what stands after them, so that a name could look like another one. The
+# joiners (200C, 200D) stay: scripts and emoji are written with them.
+_HIDDEN = frozenset("\u200b\u2060\ufeff\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def plain(text: str, limit: int | None = None) -> str:
-    """Return text on one line without terminal sequences, control characters and text-reordering marks.
+    """Return text on one line without terminal sequences, control characters and invisible marks.
 
     Args:
         text: untrusted text.
@@ -23,7 +24,7 @@ def plain(text: str, limit: int | None = None) -> str:
     """
     one_line = _LINE_BREAKS.sub(" ", _SEQUENCE.sub("", text))
     kept = "".join(
-        letter for letter in one_line if letter not in _REORDERING and unicodedata.category(letter) not in ("Cc", "Cs")
+        letter for letter in one_line if letter not in _HIDDEN and unicodedata.category(letter) not in ("Cc", "Cs")
     )
     if limit is not None and len(kept) > limit:
         return kept[: limit - 1].rstrip() + "…"
@@ -44,7 +45,7 @@ def _part(name: str) -> str:
 def number(value: Any, digits: int = 2) -> str:  # noqa: ANN401  (a cell of a frame: float, int or None)
     """Write a number for a table; an absent one (None or NaN) as a dash."""
     if value is None or value != value:  # noqa: PLR0124  (only NaN differs from itself)
-        return "–"
+        return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
 
 

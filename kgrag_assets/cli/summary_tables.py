@@ -27,9 +27,9 @@ _COUNTS = frozenset({"true_pairs", "lost_by_blocking", "lost_by_judging", "unans
 Row = dict[str, Any]
 
 
-def grid(*titles: str, right: frozenset[int] = frozenset()) -> Table:
+def grid(*titles: str, right: frozenset[int] = frozenset(), gap: int = 2) -> Table:
     """Make a table without lines, its titles underlined; columns in ``right`` hold numbers."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline", pad_edge=False)
+    table = Table(box=None, padding=(0, gap, 0, 0), header_style="underline", pad_edge=False)
     for place, title in enumerate(titles):
         table.add_column(title, justify="right" if place in right else "left", overflow="fold")
     return table
@@ -98,7 +98,8 @@ def _group_table(widths: tuple[int, ...], rows: list[Row], titles: bool = False)
         # One column may be proposed for several targets: its name stands once.
         name = "" if row["source_column"] == before else plain(row["source_column"])
         before = row["source_column"]
-        why = plain(row["reason"] if unmatched else row["top_fact"])
+        # About two lines of it: all facts, whole, are what `kgrag show` is for.
+        why = plain(row["reason"] if unmatched else row["top_fact"], 9 * (fact[0] if fact else target) // 5)
         target_text = Text(plain(_target(row)), style=style if unmatched else "cyan")
         score = Text("" if unmatched else number(row["score"]), style=style)
         cells = [Text(), Text(name, style=style), target_text, score]
@@ -123,7 +124,7 @@ def print_quality(console: Console, view: TaskView) -> None:
     table = grid("metric", "value", "95% interval", "of", *(["meaning"] if wide else []), right=frozenset({1, 3}))
     for row in shown.to_dicts():
         low, high = row["ci_low"], row["ci_high"]
-        interval = "" if low is None or high is None else f"{number(low)} – {number(high)}"
+        interval = "" if low is None or high is None else f"{number(low)} to {number(high)}"
         cells = [row["metric"].replace("_", " "), number(row["value"], 3), interval, f"{row['n']:,}"]
         table.add_row(*(Text(plain(cell)) for cell in (*cells, *([row["meaning"]] if wide else []))))
     console.print(table)
@@ -162,11 +163,8 @@ def print_place(console: Console, view: TaskView) -> None:
     if not view.rejects.is_empty():
         first = view.rejects.row(0, named=True)
         where = f"{first['file']}, row {first['row']}" if first["row"] is not None else first["file"]
-        console.print(
-            Text(
-                f"{view.rejects.height:,} input rows were not taken; the first: {plain(where)}: {plain(first['reason'])}"
-            )
-        )
+        rejected = f"{counted(view.rejects.height, 'input row')} not taken; the first:"
+        console.print(Text(f"{rejected} {plain(where)}: {plain(first['reason'])}"))
     if view.database.exists():
         console.print(Text(f"database: {view.database}"), soft_wrap=True)
     else:

@@ -1,59 +1,61 @@
-"""What became of each true pair: found, or lost by blocking, by an unreadable answer, or by the decision."""
+"""``match_misses``: what became of each true pair, and what was proposed in its place."""
 
 from __future__ import annotations
+
+from collections import defaultdict
 
 import polars as pl
 
 from kgrag_assets.rows.llm_judgments import ANSWERED_STATUSES
 from kgrag_assets.rows.match_metrics import MATCH_MISSES
 from kgrag_assets.rows.pairs import PAIR_NAMES
-from kgrag_assets.rows.table import with_row_key
+from kgrag_assets.rows.table import ROW_KEY, with_row_key
 
 
 def find_misses(
     mappings: pl.DataFrame, candidates: pl.DataFrame, judgments: pl.DataFrame, reference: pl.DataFrame
 ) -> pl.DataFrame:
-    """Tell the outcome of each true pair.
+    """Follow each true pair to the stage at which it was found or lost.
 
     Args:
-        mappings: rows of ``attribute_mappings`` of one task.
+        mappings: rows of ``attribute_mappings``.
         candidates: rows of ``candidate_pairs``.
         judgments: rows of ``llm_judgments``.
         reference: rows of ``reference_correspondences``.
 
     Returns:
-        rows of ``match_misses``, one a true pair.
+        Rows of ``match_misses``, one per true pair; none where the reference is empty.
     """
-    proposed = mappings.filter(pl.col("decision") == "proposed")
-    targets: dict[tuple[str, str], str] = {}
-    for table, column, target_table, target_column in (
-        proposed.sort("rank").select("source_table", "source_column", "target_table", "target_column").iter_rows()
-    ):
-        targets.setdefault((table, column), f"{target_table}.{target_column}")
-    judged = {row["pair_id"]: row for row in mappings.filter(pl.col("pair_id").is_not_null()).iter_rows(named=True)}
+    if reference.is_empty():
+        return MATCH_MISSES.empty()
     kept = set(candidates["pair_id"])
     answered = set(judgments.filter(pl.col("parse_status").is_in(ANSWERED_STATUSES))["pair_id"])
+    ranked = {row["pair_id"]: row for row in mappings.filter(pl.col("pair_id").is_not_null()).iter_rows(named=True)}
+    chosen: dict[tuple[str, str], list[str]] = defaultdict(list)
+    proposals = mappings.filter(pl.col("decision") == "proposed").sort("rank")
+    for row in proposals.iter_rows(named=True):
+        chosen[row["source_table"], row["source_column"]].append(f"{row['target_table']}.{row['target_column']}")
     rows = []
-    for pair in reference.select(PAIR_NAMES).iter_rows(named=True):
-        pair_id = pair["pair_id"]
-        mapping = judged.get(pair_id)
-        if pair_id not in kept:
+    for true in reference.select(PAIR_NAMES).iter_rows(named=True):
+        pair_id = true["pair_id"]
+        row = ranked.get(pair_id)
+        if row is not None and row["decision"] == "proposed":
+            outcome = "found"
+        elif pair_id not in kept:
             outcome = "blocking"
         elif pair_id not in answered:
             outcome = "unanswered"
-        elif mapping is not None and mapping["decision"] == "proposed":
-            outcome = "found"
         else:
             outcome = "not_proposed"
-        instead = targets.get((pair["source_table"], pair["source_column"]))
+        instead = chosen[true["source_table"], true["source_column"]] if outcome != "found" else []
         rows.append(
             {
-                **pair,
+                **true,
                 "outcome": outcome,
-                "rank": mapping["rank"] if mapping is not None else None,
-                "score": mapping["score"] if mapping is not None else None,
-                "proposed_instead": None if outcome == "found" else instead,
+                "rank": None if row is None else row["rank"],
+                "score": None if row is None else row["score"],
+                "proposed_instead": ", ".join(instead) or None,
             }
         )
-    columns = {name: dtype for name, dtype in MATCH_MISSES.schema.items() if name != "row_key"}
-    return with_row_key(pl.DataFrame(rows, schema=columns))
+    schema = {name: dtype for name, dtype in MATCH_MISSES.schema.items() if name != ROW_KEY}
+    return MATCH_MISSES.conform(with_row_key(pl.DataFrame(rows, schema=schema)))

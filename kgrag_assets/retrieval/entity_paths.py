@@ -18,6 +18,8 @@ VERSION = "entity-paths-1"
 
 # What each hop leaves of a path's score: a fact further off speaks less for the pair.
 HOP_DECAY = 0.8
+# The table counts in 32 bits; at hubs of millions of edges a sum passes that.
+MAX_COUNT = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class EntityPaths:
             status = "no_path"
         else:
             status = "cut" if exhausted else "found"
-        return Subgraph(self.name, status, seeds, facts, cut)
+        return Subgraph(self.name, status, seeds, facts, min(cut, MAX_COUNT))
 
 
 def _order(fact: _Found) -> tuple[float, int, tuple[str, ...], tuple[str, ...]]:

@@ -9,14 +9,14 @@ from typing import Protocol
 from kgrag_assets.indexing.port import VectorIndex
 from kgrag_assets.retrieval.names import GraphNames, Name
 from kgrag_assets.retrieval.support import VERSION as SUPPORT_VERSION
-from kgrag_assets.retrieval.support import AttributeWords, is_telling, support_of, supported
+from kgrag_assets.retrieval.support import AttributeWords, has_several_words, is_telling, support_of, supported
 from kgrag_assets.retrieval.vectors import AttributeVectors
 from kgrag_assets.schemas.attribute import Attribute
 from kgrag_assets.settings import RetrievalSettings
 
 VERSION = f"seeds-1/{SUPPORT_VERSION}"
 
-VIEWS = ("name", "full")
+VIEWS = ("column", "full")
 # How much deeper than entities_per_attribute the vector search looks: an entity that both attributes are near to is
 # found also where others are nearer to one of them.
 DEPTH = 8
@@ -26,6 +26,8 @@ LINKS_PER_PHRASE = 5
 # to have a vector that says much. The cosine adds its share, so that of several of that name the nearest is first.
 WHOLE_PHRASE = 0.5
 WHOLE_PHRASE_COSINE = 0.1
+# From which score on a link is by an entity's own label, not by an alias.
+SURE_LINK = 0.95
 # How far below min_cosine an entity may lie that is named by the attribute's own words.
 NAMED_ALLOWANCE = 0.1
 # What a name among the parts of a phrase is worth as support: less than the label's own words, an alias is often
@@ -69,7 +71,7 @@ class LinkedEntity:
 
 @dataclass(frozen=True)
 class _WordLink:
-    """How well a name matches a part of a phrase, and the whole of one."""
+    """How well a name matches a part of a phrase, and the whole of one (or a part of several words)."""
 
     part: float
     whole: float
@@ -137,10 +139,13 @@ class EntityLinking:
             for part, whole in _parts(phrase):
                 if not is_telling(part):
                     continue
+                several = has_several_words(part)
                 for link in self._linker.link(part, LINKS_PER_PHRASE):
+                    # A label of several words inside a phrase is hardly chance: as good as the whole phrase.
+                    named = whole or (several and link.score >= SURE_LINK)
                     known = found.get(link.entity_id, _WordLink(0.0, 0.0))
                     found[link.entity_id] = _WordLink(
-                        max(known.part, link.score), max(known.whole, link.score) if whole else known.whole
+                        max(known.part, link.score), max(known.whole, link.score) if named else known.whole
                     )
         return found
 

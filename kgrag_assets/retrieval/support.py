@@ -42,6 +42,11 @@ def is_telling(name: str) -> bool:
     return bool(_telling_words(name))
 
 
+def has_several_words(name: str) -> bool:
+    """Whether a name has more than one word that says what something is of."""
+    return len(_telling_words(name)) > 1
+
+
 def support_of(name: str, attribute_words: frozenset[str]) -> float:
     """Return the share, 0..1, of a name's telling words that are the attribute's; 0 where it has none."""
     words = _telling_words(name)

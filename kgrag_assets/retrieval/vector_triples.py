@@ -17,8 +17,9 @@ from kgrag_assets.settings import RetrievalSettings
 
 VERSION = f"vector-triples-1/{SUPPORT_VERSION}"
 
-# Both texts of an attribute are asked with: a long description can drown the name, and a short name says little.
-VIEWS = ("name", "full")
+# Two texts of an attribute are asked with: a short name alone says little, and in the longer text the table's words
+# and a long description can drown it.
+VIEWS = ("column", "full")
 # How much deeper than triples_per_attribute a search looks: a triple that is among the best of one attribute is
 # given the other's cosine where it is anywhere in this depth.
 DEPTH = 8

@@ -42,11 +42,11 @@ TRIPLE_EMBEDDINGS = Table(
 
 ATTRIBUTE_EMBEDDINGS = Table(
     name="attribute_embeddings",
-    description="Vectors of the attributes, one per view (its words, its words with descriptions).",
+    description="Vectors of the attributes, one per view (words of its name, its description, both).",
     columns=(
         TASK,
         Column("attribute_id", pl.String, "The attribute."),
-        Column("view", pl.String, "Which text of the attribute: name or full."),
+        Column("view", pl.String, "Which text of the attribute: name, column, description or full."),
         *_EMBEDDED,
     ),
     key=("task", "attribute_id", "view"),

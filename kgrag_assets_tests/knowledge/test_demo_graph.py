@@ -105,6 +105,16 @@ def test_numbers_in_the_readme(labels: dict[str, str], claims: list[dict[str, st
     assert f"{len(claims):,} statements" in text
 
 
+def test_bounds_in_the_readme_are_the_scripts(script: ModuleType) -> None:
+    subjects = importlib.import_module("demo_graph_subjects")
+    text = " ".join((GRAPH / "README.md").read_text(encoding="utf-8").split())
+    health, *others = (depth for _, depth in subjects.DOWN)
+    assert f"start from {sum(len(seeds) for seeds, _ in subjects.DOWN)} seeds" in text
+    assert len(set(others)) == 1
+    assert f"{subjects.UP} steps up, subclasses {others[0]} down (health: {health})" in text
+    assert f"more than {script.HUB} children" in text
+
+
 def test_the_script_makes_the_same_files_again(script: ModuleType, tmp_path: Path) -> None:
     if not SOURCE.is_dir():
         pytest.skip("the extract of Wikidata is not on this machine")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import dagster as dg
-
-from kgrag_assets.cli.place import Place, dagster_home
+from kgrag_assets.cli.place import Place, dagster_home, open_instance
 from kgrag_assets.cli.running import bring_up_to_date
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets_tests.pipeline.workshop import TASK, WordEmbedder, settings_for
@@ -16,7 +14,7 @@ from kgrag_assets_tests.pipeline.workshop import TASK, WordEmbedder, settings_fo
 def main(root: Path) -> None:
     """Run in ``root``; print each job as it starts, then the number of steps that ran."""
     settings = settings_for(root)
-    with dg.DagsterInstance.from_config(str(dagster_home(settings.lake))) as instance:
+    with open_instance(dagster_home(settings.lake)) as instance:
         place = Place(settings, Lake.at(settings.lake), instance, {"embedder": WordEmbedder()})
         report = bring_up_to_date(place, TASK, lambda job, partition: print(job, partition, flush=True))
     print("steps", len(report.steps), flush=True)

@@ -79,8 +79,9 @@ class WordEmbedder:
 
 
 def settings_for(root: Path, **sections: object) -> Settings:
-    """Settings of a lake below ``root``, with few buckets."""
-    return Settings(_env_file=None, lake=root / "lake", graph=GraphSettings(buckets=3), **sections)  # type: ignore[call-arg]
+    """Make the settings of a lake below ``root``, with few buckets."""
+    graph = GraphSettings(buckets=3)
+    return Settings(_env_file=None, lake=root / "lake", graph=graph, **sections)  # type: ignore[call-arg]
 
 
 def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -123,5 +124,5 @@ def put_graph(lake: Lake, labels: dict[str, str] | None = None, descriptions: di
 
 
 def changed(rows: Sequence[Sequence[str]], table: str, column: str, description: str) -> list[list[str]]:
-    """The rows with one column's description changed."""
+    """Return the rows with one column's description changed."""
     return [[*row[:4], description] if row[:2] == [table, column] else list(row) for row in rows]

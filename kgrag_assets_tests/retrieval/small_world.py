@@ -68,7 +68,7 @@ def attributes(columns: Mapping[tuple[str, str], str]) -> pl.DataFrame:
 
 
 def embeddings(schema: pl.DataFrame, vectors: Mapping[str, np.ndarray]) -> pl.DataFrame:
-    """Make ``attribute_embeddings`` from vectors by column name; both views of an attribute are equal."""
+    """Make ``attribute_embeddings`` from vectors by column name; all views of an attribute are equal."""
     rows = [
         {
             "task": TASK,
@@ -82,7 +82,7 @@ def embeddings(schema: pl.DataFrame, vectors: Mapping[str, np.ndarray]) -> pl.Da
         for attribute_id, column, description in schema.select(
             "attribute_id", "column_name", "column_description"
         ).iter_rows()
-        for view in ("name", "full")
+        for view in ("name", "column", "description", "full")
     ]
     return ATTRIBUTE_EMBEDDINGS.frame(rows)
 

@@ -57,3 +57,12 @@ def source_names(tasks: Tasks) -> Callable[[str | bytes], list[tuple[str, str]]]
         return tasks.names()
 
     return read
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """Return the folder of public data sets, where it is."""
+    folder = Path(__file__).parents[2].parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the public data sets are not on this machine")
+    return folder

@@ -55,6 +55,12 @@ def sentences(*texts: str) -> set[str]:
     return {part.strip().rstrip(".").lower() for text in texts for part in re.split(r"(?<=[.!?])\s+", text)}
 
 
+def phrases(*texts: str) -> set[tuple[str, ...]]:
+    """Return all runs of six words: long enough that a shared one is a copy and not a coincidence."""
+    words = [re.findall(r"[a-z0-9]+", text.lower()) for text in texts]
+    return {tuple(text[start : start + 6]) for text in words for start in range(len(text) - 5)}
+
+
 def test_layout(rows: list[dict[str, str]]) -> None:
     assert list(rows[0]) == HEADER
     assert len(rows) == 432
@@ -124,4 +130,13 @@ def test_no_sentence_is_taken_from_the_model(rows: list[dict[str, str]], fields:
     theirs = sentences(*(row[name] for row in fields for name in ("userGuidance", "etlConventions")))
     theirs |= sentences(*(row[name] for row in tables for name in ("tableDescription", "userGuidance")))
     ours = sentences(*(row[name] for row in rows for name in ("table_description", "column_description")))
+    assert not ours & theirs
+
+
+def test_no_phrase_is_taken_from_the_model(rows: list[dict[str, str]], fields: list[dict[str, str]]) -> None:
+    tables = read(CDM / "OMOP_CDMv5.4_Table_Level.csv")
+    theirs = phrases(*(row[name] for row in fields for name in ("userGuidance", "etlConventions")))
+    theirs |= phrases(*(row[name] for row in tables for name in ("tableDescription", "userGuidance", "etlConventions")))
+    assert len(theirs) > 1000
+    ours = phrases(*(row[name] for row in rows for name in ("table_description", "column_description")))
     assert not ours & theirs

@@ -63,7 +63,7 @@ def test_source_is_about_five_tables_and_forty_columns(source: list[dict[str, st
     assert len(names(source)) == len(source) == 44
     assert len({row["table"] for row in source}) == 5
     assert all(row["data_type"] for row in source)
-    assert all(row["sample_values"].split("|") for row in source)
+    assert all(sample.strip() for row in source for sample in row["sample_values"].split("|"))
 
 
 def test_source_is_described_as_unevenly_as_real_ones(source: list[dict[str, str]]) -> None:

@@ -159,12 +159,28 @@ def _column_type(con: duckdb.DuckDBPyConnection, column: str) -> str:
     return next((name for (name, _), misfits in zip(_CASTS, row[1:], strict=True) if misfits == 0), "VARCHAR")
 
 
-def _line_rejects(con: duckdb.DuckDBPyConnection, shown: str) -> list[Reject]:
-    query = "SELECT line, min(error_message), min(csv_line) FROM reject_errors GROUP BY line ORDER BY line"
-    rows = con.execute(query).fetchall()
+def _line_at(path: Path, position: int) -> int:
+    """Count the lines up to a byte, from 1: DuckDB counts records, an editor lines."""
+    line = 1
+    with path.open("rb") as handle:
+        while position > 0 and (block := handle.read(min(_BLOCK, position))):
+            line += block.count(b"\n")
+            position -= len(block)
+    return line
+
+
+def _line_rejects(con: duckdb.DuckDBPyConnection, text: Path, shown: str) -> list[Reject]:
+    rows = con.execute(
+        "SELECT line_byte_position, min(error_message), min(csv_line) FROM reject_errors GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
     rejects = [
-        Reject(shown, int(line), f"not read: {str(message).splitlines()[0]}", str(text)[:MAX_CONTENT])
-        for line, message, text in rows[:_MAX_LINE_REJECTS]
+        Reject(
+            shown,
+            _line_at(text, int(position) - 1),
+            f"not read: {str(message).splitlines()[0]}",
+            str(line)[:MAX_CONTENT],
+        )
+        for position, message, line in rows[:_MAX_LINE_REJECTS]
     ]
     if len(rows) > _MAX_LINE_REJECTS:
         rejects.append(Reject(shown, None, f"{len(rows) - _MAX_LINE_REJECTS} more lines are not read for such reasons"))
@@ -184,7 +200,7 @@ def _read_csv(con: duckdb.DuckDBPyConnection, path: Path, table: str, shown: str
             f"columns = {{{typed}}}, store_rejects = true) LIMIT {MAX_PROFILED_ROWS}",
             [literal_path(text), lines, delimiter],
         )
-    rejects = _line_rejects(con, shown)
+        rejects = _line_rejects(con, text, shown)
     columns: list[FoundColumn] = []
     for place, name in places.items():
         if not name:

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import sqlglot
@@ -14,16 +14,10 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from kgrag_assets.schemas.readers.ddl_tables import DdlColumn, DdlTable, DdlTables, TableName
+from kgrag_assets.schemas.readers.ddl_text import Token, reduced, tokenize, trailing_comments, type_text
 from kgrag_assets.schemas.readers.sql_text import Statement, split_again
+from kgrag_assets.schemas.types import type_family
 
-# Words that end a column's type: what follows is a constraint or a property.
-_AFTER_TYPE = re.compile(
-    r"NOT|NULL|DEFAULT|PRIMARY|REFERENCES|UNIQUE|CHECK|CONSTRAINT|COMMENT|GENERATED|AUTO_?INCREMENT|IDENTITY|COLLATE|AS"
-    r"|ENABLE|DISABLE|ON|CHARSET|VIRTUAL|STORED|INVISIBLE|VISIBLE|KEY|SPARSE|ROWGUIDCOL|FOREIGN|PERSISTED|MASKED|ALWAYS"
-)
-# What Oracle writes behind a constraint and sqlglot does not know; without it the statement means the same.
-_ORACLE_STATES = frozenset({"ENABLE", "DISABLE", "NOVALIDATE", "VALIDATE", "RELY", "NORELY"})
-_COMMENT = re.compile(r"\s*(?:--|#)+(.*)|\s*/\*(.*?)\*/\s*$", re.DOTALL)
 _PROPERTY = re.compile(r"(?:@(\w+)\s*=\s*)?N?'((?:[^']|'')*)'")
 _PROPERTY_NAMES = ("name", "value", "level0type", "level0name", "level1type", "level1name", "level2type", "level2name")
 
@@ -44,50 +38,10 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-@dataclass(frozen=True)
-class _Token:
-    text: str
-    start: int
-    end: int  # behind the last character
-
-
-def _tokens(sql: str, dialect: str) -> list[_Token]:
-    return [_Token(token.text, token.start, token.end + 1) for token in sqlglot.tokenize(sql, read=dialect)]
-
-
 def _parse(sql: str, dialect: str) -> Any:  # noqa: ANN401 - sqlglot's nodes are untyped here
     with _quiet():
         found = sqlglot.parse(sql, read=dialect, error_level=ErrorLevel.IMMEDIATE)
     return found[0] if found else None
-
-
-def _reduced(sql: str, dialect: str) -> str:
-    """Blank out what stands behind the column list and Oracle's constraint states; places stay as they are."""
-    letters = list(sql)
-    depth = 0
-    tokens = _tokens(sql, dialect)
-    for place, token in enumerate(tokens):
-        word = token.text.upper()
-        if token.text == "(":
-            depth += 1
-        elif token.text == ")":
-            depth -= 1
-            if depth == 0:
-                return "".join(letters[: token.end])
-        using = word == "USING" and place + 1 < len(tokens) and tokens[place + 1].text.upper() == "INDEX"
-        if depth >= 1 and (using or word in _ORACLE_STATES or word == "USING INDEX"):
-            end = token.end
-            if using or word == "USING INDEX":
-                rest = tokens[place + 1 :]
-                level = 0
-                for later in rest:
-                    if level == 0 and (later.text in {",", ")"} or later.text.upper() in _ORACLE_STATES):
-                        break
-                    level += {"(": 1, ")": -1}.get(later.text, 0)
-                    end = later.end
-            for index in range(token.start, end):
-                letters[index] = " "
-    return "".join(letters)
 
 
 def _identifiers(node: Any) -> list[str]:  # noqa: ANN401
@@ -104,39 +58,6 @@ def _start(node: Any) -> int | None:  # noqa: ANN401
     return min(starts) if starts else None
 
 
-def _trailing_comments(sql: str, tokens: list[_Token]) -> list[tuple[int, str]]:
-    """Comments at the end of a line with something else before them: place of that, and text."""
-    found: list[tuple[int, str]] = []
-    for token, later in zip(tokens, [*tokens[1:], _Token("", len(sql) + 1, len(sql) + 1)], strict=True):
-        end = sql.find("\n", token.end)
-        end = len(sql) if end < 0 else end
-        match = _COMMENT.match(sql[token.end : end]) if later.start > end else None
-        if match:
-            text = (match.group(1) or match.group(2) or "").strip(" \t\r-*")
-            if text:
-                found.append((token.start, text))
-    return found
-
-
-def _type_text(sql: str, tokens: list[_Token], name_start: int) -> str:
-    """Cut out the type as written: from behind the column's name to its first constraint."""
-    after = [token for token in tokens if token.start > name_start]
-    depth, end, begin = 0, None, None
-    for place, token in enumerate(after):
-        word = token.text.upper().split(" ")[0] if token.text else ""
-        following = after[place + 1].text.upper() if place + 1 < len(after) else ""
-        charset = token.text.upper().startswith("CHARACTER SET") or (word == "CHARACTER" and following == "SET")
-        if depth == 0 and (token.text in {",", ")"} or _AFTER_TYPE.fullmatch(word) or charset):
-            break
-        depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(token.text, 0)
-        begin = token.start if begin is None else begin
-        end = token.end
-    if begin is None or end is None:
-        return ""
-    text = " ".join(sql[begin:end].split())
-    return re.sub(r"^\[([^\]]+)\]", r"\1", text)
-
-
 class StatementReader:
     """Reads statements of one dialect into tables."""
 
@@ -150,7 +71,7 @@ class StatementReader:
         Raises:
             NotUnderstoodError: it does not parse, or has no column list.
         """
-        sql = statement.text
+        sql = reading = statement.text
         if "sp_addextendedproperty" in sql.lower():
             self._extended_property(sql)
             return
@@ -163,8 +84,8 @@ class StatementReader:
             if incomplete and len(split_again(statement)) > 1:
                 raise NotUnderstoodError("the statement does not parse, and another one begins inside it")
             if incomplete:
-                sql = _reduced(sql, self.dialect)
-                tree = _parse(sql, self.dialect)
+                reading = reduced(sql, self.dialect)
+                tree = _parse(reading, self.dialect)
             if isinstance(tree, exp.Create):
                 self._create(tree, sql, statement.line)
             elif isinstance(tree, exp.Alter):
@@ -183,7 +104,7 @@ class StatementReader:
     def _create(self, tree: Any, sql: str, line: int) -> None:  # noqa: ANN401
         schema = tree.this
         definitions = schema.expressions if isinstance(schema, exp.Schema) else []
-        if not any(isinstance(definition, exp.ColumnDef) for definition in definitions):
+        if not any(isinstance(definition, (exp.ColumnDef, exp.LikeProperty)) for definition in definitions):
             raise NotUnderstoodError("CREATE TABLE without a list of columns with types: write the columns out")
         name = _table_name(schema.this)
         if name in self.tables.tables:
@@ -195,18 +116,25 @@ class StatementReader:
         self.tables.tables[name] = table
 
     def _define(self, table: DdlTable, definitions: list[Any], sql: str, line: int) -> None:
-        tokens = _tokens(sql, self.dialect)
+        tokens = tokenize(sql, self.dialect)
         starts = [_start(definition) for definition in definitions]
         made: list[tuple[int, DdlColumn | None]] = []
         for definition, start in zip(definitions, starts, strict=True):
             column = None
+            if isinstance(definition, exp.LikeProperty):
+                other = self.tables.find(_table_name(definition.this))
+                if other is None:
+                    raise NotUnderstoodError("takes its columns from a table that is not made above it")
+                table.columns.extend(replace(copied) for copied in other.columns)
             if isinstance(definition, (exp.Identifier, exp.Column)):
                 # sqlglot lets a column without a type pass; only SQLite means it.
                 if self.dialect != "sqlite":
                     raise NotUnderstoodError(f"the column {definition.name} has no type")
                 definition = exp.ColumnDef(this=definition.find(exp.Identifier))  # noqa: PLW2901 - the same column
             if isinstance(definition, exp.ColumnDef) and start is not None:
-                data_type = _type_text(sql, tokens, start)
+                data_type = type_text(sql, tokens, start)
+                if _no_column(definition, data_type):
+                    continue
                 column = DdlColumn(str(definition.this.this), data_type, line + sql.count("\n", 0, start))
                 table.columns.append(column)
                 for constraint in definition.args.get("constraints") or []:
@@ -218,9 +146,9 @@ class StatementReader:
         self._describe(table, made, sql, tokens)
 
     @staticmethod
-    def _describe(table: DdlTable, made: list[tuple[int, DdlColumn | None]], sql: str, tokens: list[_Token]) -> None:
+    def _describe(table: DdlTable, made: list[tuple[int, DdlColumn | None]], sql: str, tokens: list[Token]) -> None:
         last = max((token.start for token in tokens if token.text == ")"), default=len(sql))
-        for place, text in _trailing_comments(sql, tokens):
+        for place, text in trailing_comments(sql, tokens):
             before = [column for start, column in made if 0 <= start <= place]
             if not before and not table.description:
                 table.description = text
@@ -298,6 +226,16 @@ class StatementReader:
             column.description = text.strip()
         else:
             table.description = text.strip()
+
+
+def _no_column(definition: Any, data_type: str) -> bool:  # noqa: ANN401
+    """Whether it is an index or period that sqlglot takes for a column of that name."""
+    name = definition.this
+    return (
+        not name.args.get("quoted")
+        and str(name.this).upper() in {"INDEX", "KEY", "PERIOD", "SUPPLEMENTAL"}
+        and type_family(data_type) == "unknown"
+    )
 
 
 def _reference(node: Any) -> list[tuple[TableName, str | None]]:  # noqa: ANN401

@@ -37,6 +37,10 @@ class _Keys:
     foreign: dict[tuple[str, str, str], tuple[str, str]]
 
 
+def _shown(schema: str, table: str) -> str:
+    return table if schema == "main" else f"{schema}.{table}"
+
+
 def _keys(con: duckdb.DuckDBPyConnection) -> _Keys:
     keys = _Keys(set(), {})
     for schema, table, kind, names, other, others in con.execute(_KEYS).fetchall():
@@ -44,7 +48,8 @@ def _keys(con: duckdb.DuckDBPyConnection) -> _Keys:
             keys.primary.update((schema, table, name) for name in names)
         else:
             for name, other_name in zip(names, others, strict=False):
-                keys.foreign[schema, table, name] = (other, other_name)
+                # DuckDB has foreign keys within one schema only.
+                keys.foreign[schema, table, name] = (_shown(schema, other), other_name)
     return keys
 
 
@@ -80,7 +85,7 @@ def read_duckdb(path: Path, shown: str) -> FoundSchema:
         columns: list[FoundColumn] = []
         rejects: dict[str, Reject] = {}
         for schema, table, column, data_type, nullable, comment, table_comment in rows:
-            name = table if schema == "main" else f"{schema}.{table}"
+            name = _shown(schema, table)
             profile = Profile()
             if name not in rejects:
                 relation = f"{quoted(schema)}.{quoted(table)}"

@@ -24,7 +24,7 @@ FIELD_NAMES: dict[str, str] = {
 }
 _TABLE_NAMES = {name.lower(): name for name in ("cdmTableName", "tableDescription", "userGuidance")}
 
-_BREAK = re.compile(r"\s*<br\s*/?>\s*", re.IGNORECASE)
+_BREAK = re.compile(r"(\s*<br\s*/?>\s*)+", re.IGNORECASE)
 
 
 def is_omop_cdm(grid: Grid) -> bool:
@@ -37,6 +37,12 @@ def _text(cell: str) -> str:
     # In these files NA stands for "nothing"; the names of tables and fields are never read through this.
     text = _BREAK.sub(" ", cell).strip()
     return "" if text == "NA" else text
+
+
+def _name(cell: str) -> str:
+    # A field named by a reserved word stands there with the quotes that it needs in SQL.
+    name = trimmed(cell)
+    return name[1:-1] if len(name) > 2 and name[0] == name[-1] == '"' else name
 
 
 def _descriptions(tables: Grid | None) -> dict[str, str]:
@@ -76,7 +82,7 @@ def read_omop_cdm(fields: Grid, tables: Grid | None = None) -> FoundSchema:
     for row in fields.rows[1:]:
         problem = width_problem(row, header)
         cells = {} if problem else {name: row.values[place] for name, place in places.items()}
-        if not problem and not (trimmed(cells["cdmTableName"]) and trimmed(cells["cdmFieldName"])):
+        if not problem and not (_name(cells["cdmTableName"]) and _name(cells["cdmFieldName"])):
             problem = "the name of the table or field is missing: fill it in"
         if problem:
             rejects.append(Reject(fields.shown, row.number, problem, shown_row(row.values)))
@@ -86,7 +92,7 @@ def read_omop_cdm(fields: Grid, tables: Grid | None = None) -> FoundSchema:
         raise SchemaError(f"{fields.shown}: has a header but no usable row below it")
     spelling: dict[str, str] = {}
     for _, cells in rows:
-        for name in (trimmed(cells["cdmTableName"]), trimmed(cells["cdmFieldName"])):
+        for name in (_name(cells["cdmTableName"]), _name(cells["cdmFieldName"])):
             spelling.setdefault(name.lower(), name)
 
     def reference(name: str) -> str | None:
@@ -94,8 +100,8 @@ def read_omop_cdm(fields: Grid, tables: Grid | None = None) -> FoundSchema:
 
     columns = tuple(
         FoundColumn(
-            table=(table := trimmed(cells["cdmTableName"])),
-            column=trimmed(cells["cdmFieldName"]),
+            table=(table := _name(cells["cdmTableName"])),
+            column=_name(cells["cdmFieldName"]),
             origin=fields.shown,
             data_type=_text(cells.get("cdmDatatype", "")),
             nullable={"yes": False, "no": True}.get(cells.get("isRequired", "").strip().lower()),

@@ -29,14 +29,16 @@ _COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
        coalesce(obj_description(c.oid, 'pg_class'), ''), coalesce(col_description(c.oid, a.attnum), ''),
        EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p' AND a.attnum = ANY (k.conkey)),
-       f.relname, f.attname, has_column_privilege(c.oid, a.attnum, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE')
+       f.nspname, f.relname, f.attname,
+       has_column_privilege(c.oid, a.attnum, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE')
 FROM pg_attribute a
 JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN LATERAL (
-    SELECT fc.relname, fa.attname
+    SELECT fn.nspname, fc.relname, fa.attname
     FROM pg_constraint k
     JOIN pg_class fc ON fc.oid = k.confrelid
+    JOIN pg_namespace fn ON fn.oid = fc.relnamespace
     JOIN pg_attribute fa ON fa.attrelid = k.confrelid AND fa.attnum = k.confkey[array_position(k.conkey, a.attnum)]
     WHERE k.conrelid = c.oid AND k.contype = 'f' AND a.attnum = ANY (k.conkey)
     ORDER BY array_length(k.conkey, 1), k.conname
@@ -119,6 +121,10 @@ def _profile(
     return profile_of(rows, keep_values=type_family(data_type) != "binary")
 
 
+def _shown(namespace: str, relation: str, schema: str | None) -> str:
+    return relation if namespace == (schema or "public") else f"{namespace}.{relation}"
+
+
 def read_postgres(variable: str, schema: str | None, tables: frozenset[str] | None = None) -> FoundSchema:
     """Read tables, partitioned tables, views and foreign tables of a live database.
 
@@ -141,11 +147,11 @@ def read_postgres(variable: str, schema: str | None, tables: frozenset[str] | No
         rows = _described(con, schema)
         for row in rows:
             namespace, relation, column, data_type = (str(value) for value in row[:4])
-            table = relation if schema is not None or namespace == "public" else f"{namespace}.{relation}"
+            table = _shown(namespace, relation, schema)
             profile = Profile()
             if (tables is None or table in tables) and table not in rejects:
                 try:
-                    if not row[10]:
+                    if not row[11]:
                         rejects[table] = Reject(
                             f"{variable}#{table}", None, "not allowed to read values: columns kept without"
                         )
@@ -165,8 +171,8 @@ def read_postgres(variable: str, schema: str | None, tables: frozenset[str] | No
                     data_type=data_type,
                     nullable=bool(row[4]),
                     is_primary_key=bool(row[7]),
-                    references_table=None if row[8] is None else str(row[8]),
-                    references_column=None if row[9] is None else str(row[9]),
+                    references_table=None if row[9] is None else _shown(str(row[8]), str(row[9]), schema),
+                    references_column=None if row[10] is None else str(row[10]),
                     table_description=str(row[5]),
                     column_description=str(row[6]),
                     sample_values=profile.sample_values,
