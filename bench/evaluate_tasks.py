@@ -16,19 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-import polars as pl
-
 from kgrag_assets.cli.place import Place, dagster_home, open_instance
 from kgrag_assets.cli.running import bring_up_to_date
 from kgrag_assets.evaluation.baseline import plain_cosine
-from kgrag_assets.evaluation.ranking_metrics import (
-    Ranked,
-    average_precision,
-    best_f1,
-    first_hits,
-    hit_at,
-    mean_reciprocal_rank,
-)
+from kgrag_assets.evaluation.metrics import pair_names, rank_metrics
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.embedders import make_embedder
 from kgrag_assets.rows.match_metrics import MATCH_METRICS, MATCH_MISSES
@@ -44,25 +35,13 @@ def baseline(lake: Lake, task: str, settings: Settings) -> dict[str, float | Non
     """Measure plain cosine on a task that the lake has read."""
     attributes = lake.read(SCHEMA_ATTRIBUTES, task)
     reference = lake.read(REFERENCE_CORRESPONDENCES, task)
-    ranked = Ranked(plain_cosine(attributes, make_embedder(settings.embedder)), _truth(attributes, reference))
-    first = first_hits(ranked)
-    tenth = sorted(ranked.score, key=lambda pair: -ranked.score[pair])[: round(0.1 * len(ranked.score))]
-    return {
-        "hit@1": hit_at(first, 1),
-        "hit@3": hit_at(first, 3),
-        "hit@5": hit_at(first, 5),
-        "mrr": mean_reciprocal_rank(first),
-        "best_f1": best_f1(ranked),
-        "average_precision": average_precision(ranked),
-        "pair_completeness": len(ranked.truth & set(tenth)) / len(ranked.truth),
-    }
-
-
-def _truth(attributes: pl.DataFrame, reference: pl.DataFrame) -> frozenset[tuple[str, str]]:
-    named = attributes.select("side", "table_name", "column_name", "attribute_id")
-    ids = {row[:3]: row[3] for row in named.iter_rows()}
-    names = reference.select("source_table", "source_column", "target_table", "target_column")
-    return frozenset((ids["source", a, b], ids["target", c, d]) for a, b, c, d in names.iter_rows())
+    pairs = plain_cosine(attributes, make_embedder(settings.embedder))
+    truth = pair_names(reference)
+    sources = list(dict.fromkeys(pair.source for pair in pairs))
+    measured = {metric.name: metric.value for metric in rank_metrics(pairs, truth, sources, settings.evaluation)}
+    best = sorted(pairs, key=lambda pair: -pair.score)[: round(0.1 * len(pairs))]
+    kept = {(pair.source, pair.target) for pair in best}
+    return {**measured, "pair_completeness": len(truth & kept) / len(truth)}
 
 
 def main() -> int:

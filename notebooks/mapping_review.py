@@ -200,11 +200,14 @@ def _(ask, column_choice, mo, shown, task):
     )
     evidence = ask(
         """
-        SELECT m.rank, m.target_table, m.target_column, e.fact_rank, e.fact, e.kind, e.method,
-               round(e.score, 3) AS fact_score
-        FROM pair_evidence e JOIN attribute_mappings m ON m.task = e.task AND m.pair_id = e.pair_id
-        WHERE m.task = $task AND m.source_attribute_id = $attribute
-        ORDER BY m.rank, e.fact_rank
+        SELECT m.rank, m.target_table, m.target_column, c.fact.rank AS fact_rank, c.fact.text AS fact,
+               coalesce(list_contains(j.cited_facts, c.fact.fact_id), false) AS cited,
+               c.fact.kind AS kind, c.fact.method AS method, round(c.fact.score, 3) AS fact_score
+        FROM (SELECT task, pair_id, unnest(facts) AS fact FROM ranked_contexts WHERE task = $task) c
+        JOIN attribute_mappings m ON m.task = c.task AND m.pair_id = c.pair_id
+        LEFT JOIN llm_judgments j ON j.task = c.task AND j.pair_id = c.pair_id
+        WHERE m.source_attribute_id = $attribute
+        ORDER BY m.rank, fact_rank
         """,
         task=task,
         attribute=column_choice.value,
@@ -305,9 +308,7 @@ def _(alt, ask, mo, task):
         .properties(width=480, height=180)
     )
     # Far more pairs are judged than proposed: without an axis per row the proposals would be invisible.
-    score_chart = score_chart.facet(
-        row=alt.Row("decision:N", title=None, sort=["proposed", "alternative"])
-    ).resolve_scale(y="independent")
+    score_chart = score_chart.facet(row=alt.Row("decision:N", title=None)).resolve_scale(y="independent")
     (
         mo.ui.altair_chart(score_chart, chart_selection=False, legend_selection=False)
         if _scores.height

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kgrag_assets.schemas.attribute import Attribute
-from kgrag_assets.schemas.words import name_words, stems, text_words
+from kgrag_assets.schemas.words import WORDS_VERSION, name_words, stems, text_words
+
+# Changes with the meaning of a signal that depends on the two attributes alone.
+SIGNALS_VERSION = f"signals-2/{WORDS_VERSION}"
 
 # BM25's usual parameters: how soon a repeated word stops counting, and how much long texts are discounted.
 K1, B = 1.2, 0.75
@@ -34,7 +37,10 @@ _AFFINITIES = {
 
 @dataclass(frozen=True)
 class Signals:
-    """Every matrix has shape (sources, targets)."""
+    """What is known of each pair; every matrix has shape (sources, targets).
+
+    ``bm25`` depends on all attributes of the two schemas; the others on the two attributes alone.
+    """
 
     cosine_full: np.ndarray
     cosine_name: np.ndarray
@@ -68,7 +74,7 @@ def table_words(attribute: Attribute) -> list[str]:
 
 
 def matrix_of(sources: Sequence[Attribute], targets: Sequence[Attribute], part: str) -> np.ndarray:
-    """Similarity of column names (``column``) or of tables (``table``), by shared stems."""
+    """Compare column names (``part`` is ``column``) or tables (``table``) by shared stems, 0..1, for all pairs."""
     if part == "table":
         left, right = [table_words(item) for item in sources], [table_words(item) for item in targets]
     else:

@@ -38,8 +38,8 @@ def find_misses(
     rows = []
     for true in reference.select(PAIR_NAMES).iter_rows(named=True):
         pair_id = true["pair_id"]
-        row = ranked.get(pair_id)
-        if row is not None and row["decision"] == "proposed":
+        place = ranked.get(pair_id)
+        if place is not None and place["decision"] == "proposed":
             outcome = "found"
         elif pair_id not in kept:
             outcome = "blocking"
@@ -52,8 +52,8 @@ def find_misses(
             {
                 **true,
                 "outcome": outcome,
-                "rank": None if row is None else row["rank"],
-                "score": None if row is None else row["score"],
+                "rank": None if place is None else place["rank"],
+                "score": None if place is None else place["score"],
                 "proposed_instead": ", ".join(instead) or None,
             }
         )

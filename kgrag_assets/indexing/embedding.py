@@ -21,10 +21,10 @@ from kgrag_assets.rows.embeddings import (
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.rows.table import ROW_KEY, Table
 from kgrag_assets.schemas.attribute import attributes_of
-from kgrag_assets.schemas.attribute_text import attribute_text
+from kgrag_assets.schemas.attribute_text import ATTRIBUTE_VIEWS, attribute_text
 
-# The texts of an attribute that are embedded; attribute_text knows these views.
-VIEWS = ("name", "full")
+# The texts of an attribute that are embedded.
+VIEWS = ATTRIBUTE_VIEWS
 
 # How far from 1 the length of a vector may be; float32 and bfloat16 round.
 UNIT_TOLERANCE = 0.02
@@ -77,7 +77,7 @@ def wanted_triples(kg_triples: pl.DataFrame, model_id: str) -> pl.DataFrame:
 def wanted_attributes(attributes: pl.DataFrame, model_id: str) -> pl.DataFrame:
     """Turn rows of ``schema_attributes`` into the rows that ``attribute_embeddings`` should have, without vectors.
 
-    Each attribute has one row per view: ``name`` and ``full``.
+    Each attribute has one row per view of ``ATTRIBUTE_VIEWS``.
     """
     tasks = dict(attributes.select("attribute_id", "task").iter_rows())
     subjects: list[dict[str, str]] = []

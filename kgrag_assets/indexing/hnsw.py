@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,9 @@ _IDS_SCHEMA = pl.Schema({"id": pl.String, "row_key": pl.String, "part": pl.Strin
 class HnswIndex:
     """An index in memory. Rows of the base that are not ``alive`` were changed or removed since it was built.
 
-    ``base`` is a ``faiss.IndexHNSWFlat`` or None where all rows lie in the delta.
+    ``base`` is a ``faiss.IndexHNSWFlat`` or None where all rows lie in the delta. Rows with equal vectors share one
+    node of it, given by ``nodes``: a graph of many equal vectors falls into islands that a search never leaves
+    (80 copies of each of 100 vectors: recall@10 of 0.68).
     """
 
     model_id: str
@@ -41,6 +44,7 @@ class HnswIndex:
     base: IndexHNSW
     base_ids: tuple[str, ...]
     base_keys: tuple[str, ...]
+    nodes: np.ndarray
     alive: np.ndarray
     delta: np.ndarray
     delta_ids: tuple[str, ...]
@@ -51,6 +55,13 @@ class HnswIndex:
     def size(self) -> int:
         """Number of rows that a search can return."""
         return int(self.alive.sum()) + len(self.delta_ids)
+
+    @cached_property
+    def _rows_by_node(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the base ordered by their node, and where each node's rows begin."""
+        order = np.argsort(self.nodes, kind="stable")
+        starts = np.searchsorted(self.nodes[order], np.arange(int(self.base.ntotal) + 1))
+        return order, starts
 
     def live_keys(self) -> dict[str, str]:
         """Return the row key of every live row by its id."""
@@ -85,23 +96,24 @@ class HnswIndex:
         return Hits(ids=ids, scores=scores)
 
     def _search_base(self, queries: np.ndarray, k: int, found: list[list[tuple[float, str]]]) -> None:
-        living = int(self.alive.sum())
-        if not living or not len(queries):
+        if not self.alive.any() or not len(queries):
             return
-        wanted = min(k, living)
-        if 2 * living < len(self.alive):
+        rows = np.flatnonzero(self.alive)
+        if 2 * len(rows) < len(self.alive):
             # The walk through a graph of mostly dead rows ends before it has met k live ones.
-            places = np.flatnonzero(self.alive)
-            _exact(queries, base_vectors(self.base)[places], [self.base_ids[place] for place in places], wanted, found)
+            vectors = base_vectors(self.base)[self.nodes[rows]]
+            _exact(queries, vectors, [self.base_ids[row] for row in rows], min(k, len(rows)), found)
             return
-        effort = self.parameters.ef_search
-        similarity, places = search_base(self.base, queries, wanted, self.alive, effort)
-        for row in range(len(queries)):
-            found[row].extend(
-                (-float(score), self.base_ids[place])
-                for score, place in zip(similarity[row], places[row], strict=True)
-                if place >= 0  # FAISS fills up with -1 where it found fewer
-            )
+        living = np.zeros(int(self.base.ntotal), dtype=bool)
+        living[self.nodes[rows]] = True
+        wanted = min(k, int(living.sum()))
+        order, starts = self._rows_by_node
+        similarity, nodes = search_base(self.base, queries, wanted, living, self.parameters.ef_search)
+        for query in range(len(queries)):
+            for score, node in zip(similarity[query], nodes[query], strict=True):
+                if node >= 0:  # FAISS fills up with -1 where it found fewer
+                    of_node = order[starts[node] : starts[node + 1]]
+                    found[query].extend((-float(score), self.base_ids[row]) for row in of_node if self.alive[row])
 
     def _search_delta(self, queries: np.ndarray, k: int, found: list[list[tuple[float, str]]]) -> None:
         if self.delta_ids:
@@ -114,7 +126,8 @@ class HnswIndex:
         kept = [place for place, entry in enumerate(self.delta_ids) if entry in wanted]
         if int(alive.sum()) + len(kept) == self.size:
             return self
-        version = key_of("restricted", self.data_version, sorted(wanted & set(self.live_keys())))
+        found = [self.base_ids[place] for place in np.flatnonzero(alive)] + [self.delta_ids[place] for place in kept]
+        version = key_of("restricted", self.data_version, sorted(found))
         return HnswIndex(
             model_id=self.model_id,
             dimension=self.dimension,
@@ -122,6 +135,7 @@ class HnswIndex:
             base=self.base,
             base_ids=self.base_ids,
             base_keys=self.base_keys,
+            nodes=self.nodes,
             alive=alive,
             delta=self.delta[kept],
             delta_ids=tuple(self.delta_ids[place] for place in kept),
@@ -159,7 +173,7 @@ class HnswIndex:
 
     def _ids_frame(self) -> pl.DataFrame:
         parts = ["base" if living else "dead" for living in self.alive] + ["delta"] * len(self.delta_ids)
-        places = [*range(len(self.base_ids)), *range(len(self.delta_ids))]
+        places = [*self.nodes.tolist(), *range(len(self.delta_ids))]
         columns = {
             "id": [*self.base_ids, *self.delta_ids],
             "row_key": [*self.base_keys, *self.delta_keys],
@@ -187,6 +201,7 @@ class HnswIndex:
             base=base,
             base_ids=tuple(of_base["id"]),
             base_keys=tuple(of_base["row_key"]),
+            nodes=of_base["place"].to_numpy().astype(np.int64),
             alive=(of_base["part"] == "base").to_numpy().astype(bool),
             delta=delta,
             delta_ids=tuple(of_delta["id"]),
@@ -198,17 +213,19 @@ class HnswIndex:
 
     def _refuse_disagreement(self, folder: Path, manifest: Manifest, ids: pl.DataFrame) -> None:
         in_base = 0 if self.base is None else int(self.base.ntotal)
+        named = np.unique(self.nodes)
         base_dimension = self.dimension if self.base is None else int(self.base.d)
         dead = len(self.base_ids) - int(self.alive.sum())
-        places = ids.group_by(pl.col("part") == "delta", maintain_order=True).agg("place")["place"].to_list()
+        of_delta = ids.filter(pl.col("part") == "delta")["place"].to_list()
         live = self.live_keys()
         checks = (
-            (in_base == manifest.base_rows == len(self.base_ids), BASE_FILE, "has another number of rows than its ids"),
+            (np.array_equal(named, np.arange(in_base)), BASE_FILE, "has other nodes than its ids name"),
+            (len(self.base_ids) == manifest.base_rows, IDS_FILE, "does not have the base's rows"),
             (base_dimension == self.dimension, BASE_FILE, "holds vectors of another length"),
             (self.delta.shape == (len(self.delta_ids), self.dimension), DELTA_FILE, "has another shape than its ids"),
             (len(self.delta_ids) == manifest.delta_rows, IDS_FILE, "does not have the delta's rows"),
             (dead == manifest.dead_rows and self.size == manifest.live_rows, IDS_FILE, "counts other rows as dead"),
-            (all(part == list(range(len(part))) for part in places), IDS_FILE, "is not in the order of the vectors"),
+            (of_delta == list(range(len(of_delta))), IDS_FILE, "is not in the order of the vectors"),
             (len(live) == self.size, IDS_FILE, "has an id twice"),
             (
                 version_of(live.values(), self.model_id, self.parameters) == self.data_version,

@@ -154,6 +154,7 @@ def _laid_over(
         base=previous.base,
         base_ids=previous.base_ids,
         base_keys=previous.base_keys,
+        nodes=previous.nodes,
         alive=alive,
         delta=vectors[in_delta] if len(vectors) else np.zeros((0, dimension), dtype=np.float32),
         delta_ids=tuple(ids[row] for row in in_delta),
@@ -170,14 +171,16 @@ def _built(
     ordered = vectors[order]
     sorted_ids, sorted_keys = tuple(ids[row] for row in order), tuple(row_keys[row] for row in order)
     small = len(ids) < EXACT_BELOW
+    first, nodes = (np.zeros(0, dtype=np.int64),) * 2 if small else _distinct(ordered)
     nothing = np.zeros((0, vectors.shape[1]), dtype=np.float32)
     return HnswIndex(
         model_id=model_id,
         dimension=vectors.shape[1],
         parameters=parameters,
-        base=None if small else build_base(ordered, parameters),
+        base=None if small else build_base(ordered[first], parameters),
         base_ids=() if small else sorted_ids,
         base_keys=() if small else sorted_keys,
+        nodes=nodes,
         alive=np.ones(0 if small else len(ids), dtype=bool),
         delta=ordered if small else nothing,
         delta_ids=sorted_ids if small else (),
@@ -186,10 +189,23 @@ def _built(
     )
 
 
+def _distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of each different vector, in order, and for each row which of these it is."""
+    node_of: dict[bytes, int] = {}
+    first: list[int] = []
+    nodes = np.empty(len(vectors), dtype=np.int64)
+    for row, vector in enumerate(vectors):
+        node = node_of.setdefault(vector.tobytes(), len(first))
+        if node == len(first):
+            first.append(row)
+        nodes[row] = node
+    return np.array(first, dtype=np.int64), nodes
+
+
 def live_vectors(index: HnswIndex) -> tuple[list[str], np.ndarray]:
     """Return the ids and vectors of all live rows, float32 of shape (size, dimension)."""
     places = np.flatnonzero(index.alive)
     ids = [index.base_ids[place] for place in places] + list(index.delta_ids)
     if index.base is None:
         return ids, index.delta
-    return ids, np.concatenate([base_vectors(index.base)[places], index.delta])
+    return ids, np.concatenate([base_vectors(index.base)[index.nodes[places]], index.delta])

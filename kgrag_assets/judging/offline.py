@@ -1,60 +1,77 @@
-"""The judge that needs no language model: a documented, training-free scorer of one pair.
-
-What it looks at is what the two attributes and their facts alone decide:
-
-1. *Text*: the cosine of the full descriptions, from 0.2 (nothing) to 0.8 (the same).
-2. *Name*: the larger of shared word stems and the cosine of the expanded names, from 0.3 to 0.9.
-3. *Table*: shared stems of table names and descriptions.
-4. *Type*: how well the data types go together; types that exclude each other take a third away.
-5. *Values*: where both sides have samples, shared values, or at least shared shapes.
-6. *Graph*: the best fact of the context. An entity that both attributes name counts in full, a path between them
-   half, a triple near both a third; each by its own score. No fact is neutral: the graph does not know everything.
-
-The first four are averaged with fixed weights; values and graph then close a part of what is missing to 1, as
-independent witnesses do (noisy or). The weights were set once by reason, not fitted to any task. The score orders
-pairs well enough to work with; it is not a probability.
-"""
+"""The judge without a language model: an additive scorer that is not trained and says what it counted."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
+from kgrag_assets.blocking.signals import SIGNALS_VERSION
 from kgrag_assets.judging.protocol import Evidence, JudgePair, Judgment
-from kgrag_assets.judging.values import shape_overlap, value_overlap
+from kgrag_assets.judging.value_evidence import Point, key_evidence, type_evidence, value_evidence
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.schemas.attribute import Attribute
+from kgrag_assets.schemas.words import name_words, stems
 
-VERSION = "offline-1"
+OFFLINE_VERSION = "offline-2"
 
-TEXT, NAME, TABLE, TYPE = 0.40, 0.35, 0.15, 0.10
-VALUES, SHAPES, GRAPH = 0.35, 0.10, 0.30
-EXCLUDED_TYPES = 2 / 3
-KIND_WEIGHTS = {"shared_entity": 1.0, "path": 0.5, "triple": 0.33}
-THRESHOLD = 0.5
+# Log odds before anything is known: a column has about one partner among some fifty.
+PRIOR = -4.0
+
+# Cosines of two texts that have nothing to do with each other lie around 0.2 with a spread of 0.1 (of all pairs of
+# two schemas nearly all are such; all-MiniLM-L6-v2, and much the same with other sentence embedders).
+UNRELATED_COSINE, COSINE_SPREAD = 0.2, 0.1
+MEANING, NAMES, WORDS, TABLES = 1.0, 0.5, 3.0, 2.0
+# No single cosine decides alone.
+COSINE_LIMIT = 4.0
+
+# A fact's weight by its kind, times its score: an entity that both attributes name says more than a way between
+# two entities, and a missing fact says nothing, since no graph is complete.
+FACT_WEIGHTS = {"shared_entity": 1.0, "triple": 0.6, "path": 0.5}
+
+_LONGEST_FACT = 120
 
 
 class OfflineJudge:
-    """Scores pairs by fixed rules; free, and the same on every machine."""
+    """Adds up the evidence for a pair in log odds.
 
-    name = "offline"
-    model = VERSION
-    prompt_version = VERSION
+    What counts: closeness of meaning (cosine of names with descriptions, and of names), shared words of the two
+    names, likeness of the tables, types, sample values, key roles, and the strongest fact of the graph. The weights
+    are fixed and were set by reasoning about each, not from any task's truth. The score is the probability that
+    the sum stands for; it answers yes from 0.5. It looks at the two attributes only: how a pair stands among its
+    rivals is weighed afterwards, in the mapping.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of this kind of judge."""
+        return "offline"
+
+    @property
+    def model(self) -> str:
+        """Version of the scorer."""
+        return OFFLINE_VERSION
+
+    @property
+    def prompt_version(self) -> str:
+        """Version of what is looked at."""
+        return f"{OFFLINE_VERSION}/{SIGNALS_VERSION}"
 
     def key(self, pair: JudgePair) -> str:
-        """Hash both attributes, the signals, the facts and the rules' version."""
+        """Hash everything that decides the judgment: both attributes, the local signals, the facts, the version."""
         return key_of(
-            "judgment",
-            VERSION,
+            "offline judgment",
+            self.prompt_version,
             pair.task,
             pair.pair_id,
             _content(pair.source),
             _content(pair.target),
-            dict(pair.signals),
+            {name: float(value) for name, value in pair.signals.items()},
             pair.context_key,
+            [[fact.fact_id, fact.text, fact.kind, fact.method, float(fact.score)] for fact in pair.facts],
         )
 
     def judge(self, pairs: Sequence[JudgePair], on_done: Callable[[Judgment], None] | None = None) -> list[Judgment]:
-        """Judge pairs, in order."""
+        """Judge pairs, in order; ``on_done`` is called after each."""
         judgments = []
         for pair in pairs:
             judgment = judge_pair(pair)
@@ -65,67 +82,90 @@ class OfflineJudge:
 
 
 def judge_pair(pair: JudgePair) -> Judgment:
-    """Score one pair as the module says."""
-    signals = pair.signals
-    text = _between(signals["cosine_full"], 0.2, 0.8)
-    name = max(signals["name_similarity"], _between(signals["cosine_name"], 0.3, 0.9))
-    score = TEXT * text + NAME * name + TABLE * signals["table_similarity"] + TYPE * signals["type_affinity"]
-    if signals["type_affinity"] == 0.0:
-        score *= EXCLUDED_TYPES
-    left, right = pair.source.sample_values, pair.target.sample_values
-    shared, shaped = value_overlap(left, right), shape_overlap(left, right)
-    score += (1.0 - score) * max(VALUES * shared, SHAPES * shaped)
-    fact, weight = _best_fact(pair.facts)
-    score += (1.0 - score) * GRAPH * weight
-    score = round(min(max(score, 0.0), 1.0), 6)
+    """Judge one pair: the sum of its evidence, and a sentence that names the strongest for and against."""
+    fact, graph = _graph_evidence(pair.facts)
+    points = [
+        *_signal_evidence(pair),
+        *type_evidence(pair.source, pair.target),
+        *value_evidence(pair.source, pair.target),
+        *key_evidence(pair.source, pair.target),
+        *graph,
+    ]
+    score = round(1.0 / (1.0 + math.exp(-(PRIOR + sum(point.weight for point in points)))), 6)
     return Judgment(
         pair_id=pair.pair_id,
         parse_status="parsed",
-        answer=score >= THRESHOLD,
+        answer=score >= 0.5,
         score=score,
-        reason=_reason(pair, text, name, shared, fact),
+        reason=_sentence(points),
         cited_facts=() if fact is None else (fact.fact_id,),
     )
 
 
-def _between(value: float, low: float, high: float) -> float:
-    return min(max((value - low) / (high - low), 0.0), 1.0)
-
-
-def _best_fact(facts: Sequence[Evidence]) -> tuple[Evidence | None, float]:
-    weighed = [(KIND_WEIGHTS.get(fact.kind, 0.0) * min(max(fact.score, 0.0), 1.0), fact) for fact in facts]
-    best = max(weighed, key=lambda entry: entry[0], default=None)
-    return (None, 0.0) if best is None or best[0] == 0.0 else (best[1], best[0])
-
-
-def _reason(pair: JudgePair, text: float, name: float, shared: float, fact: Evidence | None) -> str:
-    speaks_for, speaks_against = [], []
-    for value, subject in ((name, "names"), (text, "descriptions"), (pair.signals["table_similarity"], "tables")):
-        if value >= 0.6:
-            speaks_for.append(f"the {subject} are alike")
-        elif value < 0.2:
-            speaks_against.append(f"the {subject} differ")
-    if shared > 0:
-        speaks_for.append("sample values are shared")
-    if fact is not None and fact.kind == "shared_entity":
-        speaks_for.append("both name one concept of the graph")
-    elif fact is not None and fact.kind == "path":
-        speaks_for.append("the graph connects their concepts")
-    if pair.signals["type_affinity"] == 0.0:
-        speaks_against.append(f"types {pair.source.type_family} and {pair.target.type_family} exclude each other")
-    parts = [
-        f"for: {', '.join(speaks_for)}" if speaks_for else "",
-        f"against: {', '.join(speaks_against)}" if speaks_against else "",
-    ]
-    return "; ".join(part for part in parts if part) or "nothing speaks clearly for or against"
-
-
-def _content(attribute: Attribute) -> list[str | list[str] | None]:
+def _content(attribute: Attribute) -> list[str | bool | list[str] | None]:
+    # The id leaves out nothing that is read here: names, texts, types, samples and key roles.
     return [
         attribute.table_name,
         attribute.column_name,
+        attribute.data_type,
         attribute.type_family,
         attribute.table_description,
         attribute.column_description,
         list(attribute.sample_values),
+        attribute.is_primary_key,
+        attribute.references_table,
     ]
+
+
+def _signal_evidence(pair: JudgePair) -> list[Point]:
+    signals = pair.signals
+    points = []
+    for signal, weight, wording in (
+        ("cosine_full", MEANING, "meaning"),
+        ("cosine_name", NAMES, "the names' meaning"),
+    ):
+        if signal in signals:
+            cosine = signals[signal]
+            distance = (cosine - UNRELATED_COSINE) / COSINE_SPREAD
+            how = "close" if distance > 1.5 else "related" if distance > 0 else "far"
+            limited = max(-COSINE_LIMIT, min(COSINE_LIMIT, distance))
+            points.append(Point(weight * limited, f"{wording} is {how} ({cosine:.2f})"))
+    if signals.get("name_similarity"):
+        shared = _shared_words(pair.source, pair.target)
+        points.append(Point(WORDS * signals["name_similarity"], f"the names share {', '.join(shared) or 'words'}"))
+    if signals.get("table_similarity"):
+        points.append(Point(TABLES * signals["table_similarity"], "the tables are described alike"))
+    return points
+
+
+def _shared_words(source: Attribute, target: Attribute) -> list[str]:
+    mine, other = name_words(source.column_name), set(stems(name_words(target.column_name)))
+    return list(dict.fromkeys(f"“{word}”" for word in mine if set(stems([word])) & other))
+
+
+def _graph_evidence(facts: Sequence[Evidence]) -> tuple[Evidence | None, list[Point]]:
+    # The strongest only: the facts shown for a pair mostly say the same thing in several ways.
+    weighed = [
+        (FACT_WEIGHTS.get(fact.kind, 0.0) * max(0.0, min(1.0, fact.score)), -place, fact)
+        for place, fact in enumerate(facts)
+    ]
+    if not weighed:
+        return None, []
+    weight, _, fact = max(weighed, key=lambda item: item[:2])
+    if not weight:
+        return None, []
+    text = " ".join(fact.text.split())
+    text = text if len(text) <= _LONGEST_FACT else text[: _LONGEST_FACT - 1] + "…"
+    return fact, [Point(weight, f"the graph links them: {text}")]
+
+
+def _sentence(points: Sequence[Point]) -> str:
+    strongest = sorted(points, key=lambda point: -abs(point.weight))
+    speaks_for = [point.wording for point in strongest if point.weight > 0][:4]
+    against = [point.wording for point in strongest if point.weight < 0][:3]
+    parts = []
+    if speaks_for:
+        parts.append(f"For it: {'; '.join(speaks_for)}")
+    if against:
+        parts.append(f"{'against it' if parts else 'Against it'}: {'; '.join(against)}")
+    return (" — ".join(parts) or "Nothing is known that speaks for or against it") + "."

@@ -102,6 +102,13 @@ class Adjacency:
                 raise _refused(path, f"cannot be read ({error})") from error
             if name in expected and len(arrays[name]) != expected[name]:
                 raise _refused(path, f"has {len(arrays[name])} entries where the manifest says {expected[name]}")
+        for side, length in (("out_starts", edges), ("in_starts", edges)):
+            if int(arrays[side][-1]) != length:
+                raise _refused(folder / f"{side}.npy", f"ends at {arrays[side][-1]} where the manifest says {length}")
+        for text in _TEXTS:
+            end = int(arrays[f"{text}.offsets"][-1])
+            if end != len(arrays[f"{text}.content"]):
+                raise _refused(folder / f"{text}.content.npy", f"is not the {end} bytes that its offsets end at")
         texts = {text: TextArray(arrays[f"{text}.offsets"], arrays[f"{text}.content"]) for text in _TEXTS}
         return cls(texts["node_ids"], texts["relation_ids"], arrays, str(manifest["data_version"]))
 
@@ -212,11 +219,14 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise KnowledgeError(f"{folder} holds no graph yet: materialize kg_graph") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise _refused(path, f"cannot be read ({error})") from error
     wanted = {"format", "nodes", "edges", "relations", "data_version", "sizes"}
     if not isinstance(manifest, dict) or set(manifest) != wanted or manifest["format"] != FORMAT:
         raise _refused(path, "is of another version")
+    counts = (manifest[name] for name in ("nodes", "edges", "relations"))
+    if not isinstance(manifest["sizes"], dict) or not all(isinstance(count, int) for count in counts):
+        raise _refused(path, "does not hold counts and sizes")
     return manifest
 
 

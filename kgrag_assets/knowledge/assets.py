@@ -51,8 +51,9 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             listed = list_graphs(lake.paths)
             for graph in listed:
                 if graph.problem is not None:
-                    context.log.warning(f"knowledge graph {graph.name!r} is not used: {graph.problem}")
-            folders = [load_graph_folder(lake.paths, graph.name) for graph in listed if graph.problem is None]
+                    # Going on without it would remove all its rows, of a disk that is not mounted, say.
+                    raise KnowledgeError(f"knowledge graph {graph.name!r}: {graph.problem}; mend or remove its folder")
+            folders = [load_graph_folder(lake.paths, graph.name) for graph in listed]
             loaded = load_graphs(folders, buckets)
             versions: dict[str | None, str] = {}
             for name in bucket_names(buckets):

@@ -9,13 +9,17 @@ from kgrag_assets.knowledge.graph_folder import GraphFolder
 from kgrag_assets.rows.keys import Part, key_of
 
 _BLOCK = 1 << 20
+_SUFFIXES = {
+    "kgtk": (".tsv", ".tsv.gz"),
+    "wikidata_json": tuple(kind + packed for kind in (".json", ".jsonl", ".ndjson") for packed in ("", ".gz", ".bz2")),
+}
 
 
 def data_files(folder: GraphFolder) -> list[Path]:
     """List the files that hold a graph's data, sorted."""
     if folder.data_path.is_file():
         return [folder.data_path]
-    suffixes = (".tsv", ".tsv.gz") if folder.format == "kgtk" else (".json", ".jsonl", ".gz", ".bz2")
+    suffixes = _SUFFIXES[folder.format]
     found = [path for path in folder.data_path.rglob("*") if path.is_file() and path.name.endswith(suffixes)]
     return sorted(found)
 

@@ -66,21 +66,24 @@ def load_graph_folder(paths: LakePaths, name: str) -> GraphFolder:
     folder = paths.knowledge_graphs / name
     config = folder / "kg.yaml"
     values = _read(config)
-    unknown = sorted(set(values) - _KEYS)
+    unknown = sorted(str(key) for key in values if key not in _KEYS)
     if unknown:
         raise KnowledgeError(f"{config}: unknown setting {unknown[0]!r}; use {', '.join(sorted(_KEYS))}")
     kind = values.get("format")
     if kind not in FORMATS:
         raise KnowledgeError(f"{config}: format must be one of {', '.join(FORMATS)}, not {kind!r}")
     data = folder / str(values.get("path", "."))
-    if not data.exists():
+    if not _exists(data):
         raise KnowledgeError(f"{config}: path {str(values.get('path'))!r} does not exist (looked for {data})")
     languages = values.get("languages", ["en"])
     if not isinstance(languages, list) or not languages or not all(isinstance(code, str) for code in languages):
-        raise KnowledgeError(f"{config}: languages must be a list such as [en, de]")
+        raise KnowledgeError(f"{config}: languages must be a list such as [en, de]; put codes such as 'no' in quotes")
     namespace = str(values.get("namespace", "wd"))
-    if not namespace.isalnum():
+    if not (namespace.isascii() and namespace.isalnum()):
         raise KnowledgeError(f"{config}: namespace must be letters and digits, not {namespace!r}")
+    literals = values.get("literals", False)
+    if not isinstance(literals, bool):
+        raise KnowledgeError(f"{config}: literals must be true or false, not {literals!r}")
     return GraphFolder(
         name=name,
         path=folder,
@@ -89,8 +92,15 @@ def load_graph_folder(paths: LakePaths, name: str) -> GraphFolder:
         languages=tuple(languages),
         namespace=namespace,
         title=str(values.get("title", name)),
-        literals=bool(values.get("literals", False)),
+        literals=literals,
     )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _read(config: Path) -> dict[str, Any]:
@@ -98,7 +108,10 @@ def _read(config: Path) -> dict[str, Any]:
         values = yaml.safe_load(config.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise KnowledgeError(f"{config} is missing: it says format and path of the graph") from error
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+    except RecursionError as error:
+        raise KnowledgeError(f"{config} cannot be read: it is nested too deeply") from error
+    except (yaml.YAMLError, ValueError, OSError) as error:
+        # ValueError: not UTF-8, or a date that is none.
         raise KnowledgeError(f"{config} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):
         raise KnowledgeError(f"{config} must hold settings, such as `format: kgtk`")

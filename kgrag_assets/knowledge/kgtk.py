@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, cast
@@ -14,8 +15,12 @@ from typing import IO, cast
 from kgrag_assets.knowledge.statements import ENTITY_ID, Statements
 
 _LANGUAGE_STRING = re.compile(r"'((?:[^'\\]|\\.)*)'@([a-zA-Z0-9-]+)\Z", re.DOTALL)
+# Several ids in one cell, which KGTK allows in other columns only.
+_LIST = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*(\|[A-Za-z][A-Za-z0-9_.-]*)+\Z")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": " ", "t": " ", "r": " "}
+# KGTK writes a statement without a known or an existing value so; it says nothing about an object.
+_NO_VALUE = frozenset(("novalue", "somevalue"))
 _COLUMNS = ("node1", "label", "node2")
 
 
@@ -36,7 +41,7 @@ def read_kgtk(files: Sequence[Path], languages: Sequence[str], *, literals: bool
         try:
             with _opened(path) as handle:
                 _read_file(path, handle, ranks, found, literals=literals)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             found.reject(path.name, None, f"the file ends too early or is damaged ({error}): fetch it again", "")
     return found
 
@@ -50,9 +55,10 @@ def _lines(path: Path, handle: IO[bytes], found: Statements) -> Iterator[tuple[i
         try:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
-            found.reject(path.name, number, "the line is not UTF-8", raw.decode("latin-1"))
+            found.reject(path.name, number, "the line is not UTF-8", raw.decode("latin-1").rstrip("\r\n"))
             continue
-        if text:
+        # The format has comments and blank lines.
+        if text.strip() and not text.startswith("#"):
             yield number, text.split("\t")
 
 
@@ -69,7 +75,7 @@ def _read_file(path: Path, handle: IO[bytes], ranks: dict[str, int], found: Stat
         return
     places = [header.index(name) for name in _COLUMNS]
     for number, cells in lines:
-        if len(cells) <= max(places):
+        if len(cells) != len(header):
             found.reject(
                 path.name, number, f"{len(cells)} columns where the header has {len(header)}", "\t".join(cells)
             )
@@ -80,7 +86,7 @@ def _read_file(path: Path, handle: IO[bytes], ranks: dict[str, int], found: Stat
             found.reject(path.name, number, reason, "\t".join(cells))
 
 
-def _take(
+def _take(  # noqa: PLR0911  (one way out a fault)
     node1: str, label: str, node2: str, ranks: dict[str, int], found: Statements, *, literals: bool
 ) -> str | None:
     """Take one edge, or say why not."""
@@ -90,23 +96,33 @@ def _take(
         return _take_name(node1, label, node2, ranks, found)
     if not ENTITY_ID.match(label):
         return f"label is not a relation's id: {label[:60]!r}"
+    if node2 in _NO_VALUE:
+        return None
     if ENTITY_ID.match(node2):
         found.edges[node1, label, node2] = None
+        found.of(node1).listed = True
     elif node2 == "":
         return "node2 is empty where an object is expected"
+    elif _LIST.match(node2):
+        return "node2 is a list: KGTK has one edge for each value"
     elif literals:
         found.literals[node1, label, _plain(node2)] = None
+        found.of(node1).listed = True
     return None
 
 
 def _take_name(node1: str, kind: str, node2: str, ranks: dict[str, int], found: Statements) -> str | None:
     match = _LANGUAGE_STRING.match(node2)
-    if match is None:
-        return f"a {kind} must be written as 'text'@language"
-    rank = ranks.get(match.group(2))
-    if rank is None:
-        return None  # another language: not wanted, not wrong
-    text = _unescaped(match.group(1))
+    if match is not None:
+        rank = ranks.get(match.group(2))
+        if rank is None:
+            return None  # another language: not wanted, not wrong
+        text = _unescaped(match.group(1))
+    elif len(node2) > 1 and node2[0] == node2[-1] == '"':
+        # A string of no language comes after those of a language that was asked for.
+        rank, text = len(ranks), _unescaped(node2[1:-1])
+    else:
+        return f"a {kind} must be written as 'text'@language or \"text\""
     if not text:
         return f"the {kind} is empty"
     if kind == "label":

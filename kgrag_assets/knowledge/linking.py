@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-_WORD = re.compile(r"[a-z0-9]+")
+from kgrag_assets.knowledge.statements import is_relation_id
+
+_WORD = re.compile(r"[^\W_]+")
 
 # What a match of each kind is worth. An exact label is the entity's own name; an alias is often shared.
 EXACT_LABEL, FOLDED_LABEL, EXACT_ALIAS, SINGULAR_LABEL, SINGULAR_ALIAS = 1.0, 0.98, 0.9, 0.85, 0.75
@@ -27,7 +29,8 @@ class LinkCandidate:
 
 def folded(text: str) -> str:
     """Write a name without case, accents and punctuation, its words joined by single spaces."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
+    # Decomposing can bring capitals (the trademark sign is TM), and folding letters with accents.
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return " ".join(_WORD.findall("".join(char for char in plain if not unicodedata.combining(char))))
 
 
@@ -39,9 +42,15 @@ def singular(text: str) -> str:
     last = words[-1]
     if last.endswith("ies") and len(last) > 4:
         last = last[:-3] + "y"
+    elif last.endswith(("sses", "xes", "shes", "tches", "nches", "rches")):
+        last = last[:-2]
     elif last.endswith("s") and not last.endswith(("ss", "us", "is")) and len(last) > 3:
         last = last[:-1]
     return " ".join([*words[:-1], last])
+
+
+def _order(found: LinkCandidate) -> tuple[float, bool, str]:
+    return -found.score, not is_relation_id(found.entity_id.partition(":")[2]), found.entity_id
 
 
 class LexicalLinker:
@@ -87,5 +96,4 @@ class LexicalLinker:
                 known = best.get(entity_id)
                 if known is None or known.score < value:
                     best[entity_id] = LinkCandidate(entity_id, label, value, matched)
-        ordered = sorted(best.values(), key=lambda found: (-found.score, ":P" not in found.entity_id, found.entity_id))
-        return ordered[:k]
+        return sorted(best.values(), key=_order)[:k]

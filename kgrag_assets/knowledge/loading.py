@@ -17,6 +17,8 @@ from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES, bucket_of
 from kgrag_assets.rows.rejects import KG_REJECTS
 from kgrag_assets.rows.table import with_row_key
 
+# Wikidata keeps a name that is the same in many languages once, as "mul".
+_ANY_LANGUAGE = "mul"
 _READERS = {"kgtk": read_kgtk, "wikidata_json": read_wikidata_json}
 
 
@@ -40,7 +42,8 @@ def load_graph(folder: GraphFolder, buckets: int) -> LoadedGraph:
         buckets: number of buckets that entities are split into.
     """
     files = data_files(folder)
-    found = _READERS[folder.format](files, folder.languages, literals=folder.literals)
+    languages = tuple(dict.fromkeys((*folder.languages, _ANY_LANGUAGE)))
+    found = _READERS[folder.format](files, languages, literals=folder.literals)
     if not files:
         found.reject(str(folder.data_path), None, f"no file of the format {folder.format} lies here", "")
     return LoadedGraph(

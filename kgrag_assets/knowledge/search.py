@@ -54,15 +54,16 @@ def neighbourhood(adjacency: Adjacency, seed: str, max_edges: int = 20, hub_cap:
     node = adjacency.node(seed)
     if node is None:
         return SearchResult((), 0, exhausted=False)
-    degree = adjacency.degree(node)
-    limit = min(max_edges, hub_cap)
+    # Edges from the seed to itself say nothing about its surroundings.
+    proper = sum(int((others != node).sum()) for others, _relations in (adjacency.out(node), adjacency.into(node)))
+    limit = max(0, min(max_edges, hub_cap))
     paths: list[Path] = []
     for other, relation, forward in adjacency.around(node):
         if len(paths) == limit:
             break
         if other != node:
             paths.append(_path(adjacency, (node, other), [(node, relation, other, forward)]))
-    return SearchResult(tuple(paths), max(0, degree - limit), exhausted=False)
+    return SearchResult(tuple(paths), proper - len(paths), exhausted=False)
 
 
 def paths_between(
@@ -70,10 +71,10 @@ def paths_between(
 ) -> SearchResult:
     """Return all simple paths of at most ``max_hops`` between two entities, ignoring direction while walking.
 
-    The search meets in the middle: it walks ``ceil(max_hops / 2)`` steps from the source and the rest from the
-    target, and joins where both arrive at the same node. A node in the middle with more than ``hub_cap`` edges
-    is not walked through; of a seed with more, only the edges to nodes that the other side reaches are
-    followed, so that direct edges and common neighbours are never lost.
+    The search meets in the middle: it walks from both ends and joins where both arrive at the same node. A node
+    with more than ``hub_cap`` edges is a hub. A path of three edges is not walked through a hub, and of a seed that
+    is a hub only the edges to neighbours of the other seed are followed. Direct edges and common neighbours are
+    never lost, hub or not.
 
     Args:
         adjacency: the graph.
@@ -110,10 +111,7 @@ class _Walker:
         self._left = budget
         self._hubs: set[int] = set()
         self.cut = 0
-
-    @property
-    def exhausted(self) -> bool:
-        return self._left <= 0
+        self.exhausted = False
 
     def join(self, start: int, end: int, max_hops: int) -> Iterable[tuple[_Hop, ...]]:
         near_start, near_end = self._ring(start), self._ring(end)
@@ -121,8 +119,10 @@ class _Walker:
         wanted: set[int] = {end, *(other for other, _relation, _forward in near_end)}
         first = [hop for hop in self._hops(start, near_start) if hop[2] != start]
         if len(near_start) > self._cap:
-            self.cut += self._skipped(start, first, wanted)
-            first = [hop for hop in first if hop[2] in wanted]
+            kept = [hop for hop in first if hop[2] in wanted]
+            # Only a path of three edges can begin with one of those left out.
+            self.cut += len(first) - len(kept) if max_hops == 3 else 0
+            first = kept
         yield from ((hop,) for hop in first if hop[2] == end)
         if max_hops == 1:
             return
@@ -130,11 +130,13 @@ class _Walker:
         reachable = {hop[2] for hop in first}
         keep_all = len(near_end) <= self._cap
         for hop in self._hops(end, near_end):
-            if hop[2] not in (start, end) and (keep_all or hop[2] in reachable):
+            if hop[2] in (start, end):
+                continue
+            if keep_all or hop[2] in reachable:
                 # Turned around: the walk arrives at the end.
                 last.setdefault(hop[2], []).append((hop[2], hop[1], end, not hop[3]))
-        if not keep_all:
-            self.cut += len(near_end) - sum(len(hops) for hops in last.values())
+            elif max_hops == 3:
+                self.cut += 1
         for hop in first:
             if hop[2] != end:
                 yield from ((hop, arrival) for arrival in last.get(hop[2], ()))
@@ -150,19 +152,26 @@ class _Walker:
             if hop[2] != end:
                 by_middle.setdefault(hop[2], []).append(hop)
         for middle, arrivals in sorted(by_middle.items()):
-            if self.exhausted:
+            if self._left <= 0:
+                self.exhausted = True
                 return
-            degree = self._graph.degree(middle)
-            if degree > self._cap:
-                if middle not in self._hubs:
-                    self._hubs.add(middle)
-                    self.cut += degree
+            if self._is_hub(middle):
                 continue
             for hop in self._hops(middle, self._ring(middle)):
-                if hop[2] in (start, end, middle) or hop[2] not in last:
+                if hop[2] in (start, end, middle) or hop[2] not in last or self._is_hub(hop[2]):
                     continue
                 for arrival in arrivals:
                     yield from ((arrival, hop, leave) for leave in last[hop[2]])
+
+    def _is_hub(self, middle: int) -> bool:
+        """Whether a node is not walked through; its edges count as cut, once."""
+        degree = self._graph.degree(middle)
+        if degree <= self._cap:
+            return False
+        if middle not in self._hubs:
+            self._hubs.add(middle)
+            self.cut += degree
+        return True
 
     def _ring(self, node: int) -> list[tuple[int, int, bool]]:
         ring = list(self._graph.around(node))
@@ -172,10 +181,6 @@ class _Walker:
     @staticmethod
     def _hops(node: int, ring: Iterable[tuple[int, int, bool]]) -> list[_Hop]:
         return [(node, relation, other, forward) for other, relation, forward in ring]
-
-    @staticmethod
-    def _skipped(node: int, hops: list[_Hop], wanted: set[int]) -> int:
-        return sum(1 for hop in hops if hop[2] not in wanted and hop[2] != node)
 
 
 def _path(adjacency: Adjacency, nodes: Iterable[int], hops: Iterable[_Hop]) -> Path:

@@ -11,9 +11,11 @@ from kgrag_assets.rows.keys import key_of
 
 def see_graphs(lake: Lake) -> str:
     """Hash the files of all usable knowledge graphs of the lake into one version."""
-    usable = [listed.name for listed in list_graphs(lake.paths) if listed.problem is None]
-    folders = [load_graph_folder(lake.paths, name) for name in usable]
-    return key_of("graphs", [[folder.name, graph_fingerprint(folder)] for folder in folders])
+    listed = list_graphs(lake.paths)
+    folders = [load_graph_folder(lake.paths, graph.name) for graph in listed if graph.problem is None]
+    # A graph that cannot be used is part of the version: what is wrong with it must be said by kg_source_rows.
+    problems = [[graph.name, graph.problem] for graph in listed if graph.problem is not None]
+    return key_of("graphs", [[folder.name, graph_fingerprint(folder)] for folder in folders], problems)
 
 
 def build() -> list[dg.SensorDefinition]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 ENTITY_ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}\Z")
 MAX_REJECT_CONTENT = 500
+_PROPERTY = re.compile(r"P[0-9]+\Z")
 
 
 def is_relation_id(local_id: str) -> bool:
     """Whether an id names a relation: Wikidata's properties do, ``P`` and digits."""
-    return local_id.startswith("P") and local_id[1:].isdigit()
+    return _PROPERTY.match(local_id) is not None
 
 
 @dataclass
@@ -67,4 +68,9 @@ class Statements:
 
     def reject(self, file: str, row: int | None, reason: str, content: str) -> None:
         """Keep a line that cannot be taken, with its reason."""
-        self.rejected.append(Rejected(file, row, reason, content[:MAX_REJECT_CONTENT]))
+        self.rejected.append(Rejected(file, row, storable(reason), storable(content[:MAX_REJECT_CONTENT])))
+
+
+def storable(text: str) -> str:
+    """Write a lone surrogate, which JSON can spell and no table can hold, as a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,111 +1,104 @@
-"""The score that ranks a source attribute's targets: the judge's word, weighed with the rest of the schema."""
+"""The score that a source attribute's list is ranked by: the judge's word and how the pair stands among all pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+
+from kgrag_assets.rows.llm_judgments import ANSWERED_STATUSES
+
+# The offline judge sums up much of what blocking saw too, so its word counts half; a language model's is new.
+OFFLINE_WEIGHT, READER_WEIGHT, CORPUS_WEIGHT = 0.5, 1.0, 1.0
+
+# Judges that fuse signals. The answer of any other judge, which has read the texts, is not overruled.
+SIGNAL_JUDGES = ("offline",)
+
+_LOG_ODDS_LIMIT = 6.0
+# Keeps a refused pair's score below 0.5, and a confirmed one's above, also when rounded to six digits.
+_EDGE = 1e-5
 
 
 @dataclass(frozen=True)
-class JudgedPair:
-    """What the mapping needs of a judged pair. ``judge_score`` and ``answer`` are None without a parsed answer."""
+class ScoredPair:
+    """A candidate pair with its judgment; ``score`` is set by ``score_pairs``."""
 
     pair_id: str
-    source: str
-    target: str
-    source_table: str
-    target_table: str
-    judge: str
-    judge_score: float | None
-    answer: bool | None
-    parse_status: str
-    reason: str
+    source_id: str
+    target_id: str
+    source_name: tuple[str, str]
+    target_name: tuple[str, str]
     blocking_score: float
+    blocking_rank: int
+    judge: str | None
+    parse_status: str | None
+    answer: bool | None
+    judge_score: float | None
+    judge_reason: str
+    top_fact: str
+    score: float = 0.0
+
+    @property
+    def answered(self) -> bool:
+        """Whether the judge gave an answer that could be read."""
+        return self.parse_status in ANSWERED_STATUSES and self.judge_score is not None and self.answer is not None
+
+    @property
+    def refused(self) -> bool:
+        """Whether a judge that has read the texts says no."""
+        return self.answered and self.judge not in SIGNAL_JUDGES and self.answer is False
 
 
-# A model was asked about the pair itself, so the rest of the schema only orders what it said. The offline judge
-# saw nothing but the pair's own words: what the whole schema says weighs as much as that.
-CORPUS_WEIGHT_MODEL = 0.2
-CORPUS_WEIGHT_OFFLINE = 0.5
-COHERENCE_SHARE = 0.4
-# Pairs without an answer stand below every answered pair.
-UNANSWERED_CEILING = 0.2
+def corpus_evidence(blocking_rank: int, expected: int) -> float:
+    """Evidence of a pair's place among all pairs, in log odds.
 
-
-def table_coherence(pairs: Sequence[JudgedPair], base: Mapping[str, float]) -> dict[tuple[str, str], float]:
-    """How well two tables fit as a whole: the mean, over the source table's columns, of the best pair between them.
-
-    Divided by the best value that the source table reaches with any target table, so that each source table
-    has a partner with 1.
+    Two schemas have about as many correspondences as the smaller has attributes. A pair that blocking ranks at
+    that place is as likely as not (0); one at twice the place loses log 2. The size of the candidate list, a
+    setting, plays no part.
 
     Args:
-        pairs: all judged pairs.
-        base: a score in 0..1 of each pair, by pair id.
+        blocking_rank: from 1.
+        expected: number of correspondences to expect, at least 1.
     """
-    columns: dict[str, set[str]] = {}
-    best: dict[tuple[str, str], dict[str, float]] = {}
-    for pair in pairs:
-        columns.setdefault(pair.source_table, set()).add(pair.source)
-        here = best.setdefault((pair.source_table, pair.target_table), {})
-        here[pair.source] = max(here.get(pair.source, 0.0), base[pair.pair_id])
-    means = {tables: sum(values.values()) / len(columns[tables[0]]) for tables, values in best.items()}
-    tops: dict[str, float] = {}
-    for (source_table, _target_table), value in means.items():
-        tops[source_table] = max(tops.get(source_table, 0.0), value)
-    return {tables: value / tops[tables[0]] if tops[tables[0]] > 0 else 0.0 for tables, value in means.items()}
+    return math.log(expected / blocking_rank)
 
 
-def relative_blocking(pairs: Sequence[JudgedPair]) -> dict[str, float]:
-    """Return the blocking score relative to the best of the pair's source and of its target, averaged, 0..1."""
-    row: dict[str, float] = {}
-    column: dict[str, float] = {}
-    for pair in pairs:
-        row[pair.source] = max(row.get(pair.source, 0.0), pair.blocking_score)
-        column[pair.target] = max(column.get(pair.target, 0.0), pair.blocking_score)
+def score_pairs(pairs: list[ScoredPair], expected: int) -> list[ScoredPair]:
+    """Give each pair its score in 0..1, in the order given.
 
-    def share(value: float, best: float) -> float:
-        return value / best if best > 0 else 0.0
+    The log odds of the judge's score and of the pair's place among all pairs are added (see the weights above) and
+    turned into a probability. For a judge that reads, that orders the pairs within its answers: a yes lies in
+    0.5..1 and a no in 0..0.5, whatever the rest says. A pair without a readable answer lies below every answered
+    pair, and below 0.5, by its place alone.
 
-    return {
-        pair.pair_id: (share(pair.blocking_score, row[pair.source]) + share(pair.blocking_score, column[pair.target]))
-        / 2
-        for pair in pairs
-    }
-
-
-def final_scores(pairs: Sequence[JudgedPair]) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-    """Score each pair in 0..1, and say how coherent each pair of tables is.
-
-    The judge's score and the schema's (relative blocking score and coherence of the tables) are averaged. A
-    model's answer stays on its side of 0.5 whatever the schema says. A pair without an answer is scored by the
-    schema alone, below all others.
-
-    Returns:
-        scores by pair id, and coherence by (source table, target table).
+    Args:
+        pairs: the candidate pairs of one task.
+        expected: as in ``corpus_evidence``.
     """
-    relative = relative_blocking(pairs)
-    base = {
-        pair.pair_id: (relative[pair.pair_id] + pair.judge_score) / 2
-        if pair.judge_score is not None
-        else relative[pair.pair_id] / 2
-        for pair in pairs
-    }
-    coherence = table_coherence(pairs, base)
-    scores = {}
-    for pair in pairs:
-        fit = coherence[pair.source_table, pair.target_table]
-        schema = (1.0 - COHERENCE_SHARE) * relative[pair.pair_id] + COHERENCE_SHARE * fit
-        scores[pair.pair_id] = round(_combined(pair, schema), 6)
-    return scores, coherence
+    scored = [replace(pair, score=_answered_score(pair, expected)) if pair.answered else pair for pair in pairs]
+    ceiling = min([0.5, *(pair.score for pair in scored if pair.answered)])
+    return [
+        pair
+        if pair.answered
+        else replace(pair, score=round(ceiling * _probability(corpus_evidence(pair.blocking_rank, expected)), 6))
+        for pair in scored
+    ]
 
 
-def _combined(pair: JudgedPair, schema: float) -> float:
-    if pair.judge_score is None:
-        return UNANSWERED_CEILING * schema
-    weight = CORPUS_WEIGHT_OFFLINE if pair.judge == "offline" else CORPUS_WEIGHT_MODEL
-    score = (1.0 - weight) * pair.judge_score + weight * schema
-    if pair.judge == "offline":
-        return score
-    if pair.answer:
-        return max(score, 0.5)
-    return min(score, 0.499999)
+def _answered_score(pair: ScoredPair, expected: int) -> float:
+    reads = pair.judge not in SIGNAL_JUDGES
+    weight = READER_WEIGHT if reads else OFFLINE_WEIGHT
+    odds = weight * _log_odds(float(pair.judge_score or 0.0))
+    probability = _probability(odds + CORPUS_WEIGHT * corpus_evidence(pair.blocking_rank, expected))
+    if reads:
+        probability = min(max(probability, _EDGE), 1.0 - _EDGE)
+        probability = 0.5 * probability + (0.5 if pair.answer else 0.0)
+    return round(probability, 6)
+
+
+def _log_odds(probability: float) -> float:
+    limited = min(max(probability, 1e-9), 1.0 - 1e-9)
+    return max(-_LOG_ODDS_LIMIT, min(_LOG_ODDS_LIMIT, math.log(limited / (1.0 - limited))))
+
+
+def _probability(log_odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-log_odds))

@@ -24,7 +24,7 @@ RANKER_VERSION = "ranker-1"
 SCORE_DECIMALS = 3
 # Facts below this are counted, not shown: on real schemas and a general graph those that a person would call
 # on-topic lie above it and chance neighbours ("both columns are of a claim, a claim is a concept") below.
-SHOWN_FROM = 0.42
+SHOWN_FROM = 0.45
 # Among equals: an entity that both name says more than a triple near both, and that more than a path.
 _KIND_ORDER = {"shared_entity": 0, "triple": 1, "path": 2}
 

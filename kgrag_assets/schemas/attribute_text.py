@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from kgrag_assets.schemas.attribute import Attribute
-from kgrag_assets.schemas.words import STOP_WORDS, name_words
+from kgrag_assets.schemas.words import STOP_WORDS, WORDS_VERSION, name_words
 
 # Part of the embeddings' code version: a change of wording embeds every attribute again.
-TEXT_VERSION = "attribute-text-1"
+TEXT_VERSION = f"attribute-text-2/{WORDS_VERSION}"
 
-View = Literal["name", "full"]
+# name and full speak of the attribute in its table. column and description hold one side of it each, so that
+# the words of one schema's name can meet the words of the other schema's description.
+ATTRIBUTE_VIEWS = ("name", "column", "description", "full")
 
 MAX_DESCRIPTION = 400
-MAX_TABLE_DESCRIPTION = 160
 
 # Words that say how a value is kept, not what it is of.
 _GENERIC = frozenset(
@@ -40,28 +40,30 @@ _CLAUSE = re.compile(r"[.;:(,]| that | which | for | of the ")
 def attribute_text(attribute: Attribute, view: str) -> str:
     """Write an attribute as text.
 
+    The table's description is in none of the views: it is the same for all columns of a table and would make
+    them alike; it speaks through the similarity of the tables.
+
     Args:
         attribute: the attribute.
-        view: ``name``: the words of table and column, abbreviations spelled out; ``full``: these with the
-            descriptions of column and table, each cut at a bound.
+        view: ``name``: the words of column and table, abbreviations spelled out; ``column``: the column's words;
+            ``description``: the column's description, or its words where it has none; ``full``: the words of
+            table and column, and the description. Descriptions are cut at ``MAX_DESCRIPTION`` characters.
 
     Raises:
         ValueError: an unknown view.
     """
-    column, table = " ".join(name_words(attribute.column_name)), " ".join(name_words(attribute.table_name))
-    name = f"{column or attribute.column_name} of {table or attribute.table_name}"
-    if view == "name":
-        return name
-    if view != "full":
-        raise ValueError(f"unknown view {view!r}: name or full")
-    parts = [name]
+    column = " ".join(name_words(attribute.column_name)) or attribute.column_name
+    table = " ".join(name_words(attribute.table_name)) or attribute.table_name
     description = _clean(attribute.column_description, MAX_DESCRIPTION)
-    about_table = _clean(attribute.table_description, MAX_TABLE_DESCRIPTION)
-    if description:
-        parts.append(description)
-    if about_table:
-        parts.append(f"({about_table})")
-    return ". ".join(parts[:2]) + (f" {parts[2]}" if len(parts) > 2 else "")
+    if view == "name":
+        return f"{column} of {table}"
+    if view == "column":
+        return column
+    if view == "description":
+        return description or column
+    if view == "full":
+        return f"{table} {column}. {description}".strip()
+    raise ValueError(f"unknown view {view!r}: use one of {', '.join(ATTRIBUTE_VIEWS)}")
 
 
 def query_phrases(attribute: Attribute) -> list[str]:

@@ -49,7 +49,7 @@ def _what_zip(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError):
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
         return "a damaged zip archive"
     if "xl/workbook.xml" in names:
         return "an Excel workbook (.xlsx)"

@@ -38,7 +38,7 @@ _SPECIAL = (
 )
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
-_ARGUMENTS = re.compile(r"\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
+_ARGUMENTS = re.compile(r"\(\s*(\d+|\*)\s*(?:,\s*(-?\d+)\s*)?\)")
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,18})")
 _DECIMAL = re.compile(r"[+-]?(\d+\.\d*|\.\d+|0|[1-9]\d*)([eE][+-]?\d+)?")

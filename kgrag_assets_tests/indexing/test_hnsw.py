@@ -24,6 +24,8 @@ WIDE = IndexSettings(hnsw_m=16, ef_construction=100, ef_search=512)
 
 
 def vector_of(entry: str, version: int, dimension: int = DIMENSION) -> np.ndarray:
+    if entry.startswith("e1"):
+        entry = "e1"  # e1, e10 to e19: rows of one vector
     seed = int.from_bytes(f"{entry}/{version}".encode(), "little") % (2**63)
     drawn = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
     return drawn / np.linalg.norm(drawn)
@@ -44,7 +46,11 @@ def updated(previous: HnswIndex | None, rows: dict[str, int], options: IndexSett
 def exact(rows: dict[str, int], query: np.ndarray, k: int) -> list[str]:
     ids, _, vectors = table_of(rows)
     scores = vectors @ query if ids else np.zeros(0)
-    return [ids[place] for place in np.argsort(-scores, kind="stable")[:k]]
+    return sorted(ids, key=lambda entry: (-round(float(scores[ids.index(entry)]), 5), entry))[:k]
+
+
+def vector_name(entry: str, rows: dict[str, int]) -> bytes:
+    return vector_of(entry, rows[entry]).tobytes()
 
 
 states = st.lists(st.dictionaries(st.integers(0, 25), st.integers(0, 2), max_size=20), min_size=1, max_size=5)
@@ -73,7 +79,8 @@ def test_any_sequence_of_updates_answers_like_brute_force(exact_below: int, monk
                 hits = index.search(query[None, :], k)
                 found = hits.ids[0]
                 assert len(found) == len(set(found)) == min(k, len(rows))
-                assert found == exact(rows, query, k)
+                expected = exact(rows, query, k)
+                assert [vector_name(entry, rows) for entry in found] == [vector_name(entry, rows) for entry in expected]
                 scores = [score for _, score in hits.of(0)]
                 assert scores == sorted(scores, reverse=True)
                 assert np.isnan(hits.scores[0, len(found) :]).all()
@@ -160,6 +167,22 @@ def test_a_large_index_recalls_through_updates_and_building_is_deterministic() -
     few = second.index.restricted_to(ids[1000:1040])
     assert few.size == 40
     assert recall_at_k(few, vectors[1000:1040], ids[1000:1040], queries) == 1.0
+
+
+def test_many_equal_vectors_do_not_hide_the_others() -> None:
+    rng = np.random.default_rng(3)
+    different = rng.normal(size=(60, 32))
+    vectors = different[np.arange(3000) % 60].astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = [f"e{number:05d}" for number in range(3000)]
+    index = update_index(None, ids, ids, vectors, IndexSettings(), model_id=MODEL).index
+    assert index.base.ntotal == 60
+    queries = vectors[:60] + 0.1 * rng.normal(size=(60, 32)).astype(np.float32)
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    assert recall_at_k(index, vectors, ids, queries, k=200) == 1.0
+    without = update_index(index, ids[1:], ids[1:], vectors[1:], IndexSettings(), model_id=MODEL).index
+    assert ids[0] not in without.search(vectors[:1], 60).ids[0]
+    assert len(without.search(vectors[:1], 60).ids[0]) == 60
 
 
 def test_recall_counts_what_is_not_found() -> None:

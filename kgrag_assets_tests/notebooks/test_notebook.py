@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kgrag_assets.lake.lake import Lake
-from kgrag_assets_tests.cli.finished_task import calls, fill, publish_snapshot
+from kgrag_assets_tests.cli.finished_task import PAIRS, SOURCE, calls, fill, publish_snapshot
 
 pytest.importorskip("marimo", reason="the notebook needs the dev extra (marimo, altair)")
 pytest.importorskip("altair", reason="the notebook needs the dev extra (marimo, altair)")
@@ -21,7 +21,7 @@ NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "mapping_review.py"
 
 
 def _script(snapshot: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603  (our own file)
+    return subprocess.run(
         [sys.executable, str(NOTEBOOK)],
         env={**os.environ, "KGRAG_SNAPSHOT": str(snapshot)},
         cwd=folder,
@@ -64,7 +64,7 @@ def test_it_finds_the_snapshot_of_the_folder_it_is_run_in(snapshot: Path, tmp_pa
     (tmp_path / "data_lake").mkdir()
     snapshot.rename(tmp_path / "data_lake" / "kgrag.duckdb")
     environment = {name: value for name, value in os.environ.items() if name != "KGRAG_SNAPSHOT"}
-    done = subprocess.run(  # noqa: S603  (our own file)
+    done = subprocess.run(
         [sys.executable, str(NOTEBOOK)], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0
@@ -123,6 +123,19 @@ def test_a_task_without_model_and_reference(lake: Lake, tmp_path: Path, monkeypa
     assert (found["mapped_rows"], found["total_cost"]) == (4, 0.0)
     assert found["metrics"].is_empty()
     assert "metric_chart" not in found
+
+
+def test_the_facts_of_the_first_column(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    births = tuple(pair for pair in PAIRS if pair[0] == SOURCE[1][:2])
+    fill(lake, source=SOURCE[1:2], pairs=births, not_matched=(), reference=False)
+    publish_snapshot(lake, tmp_path / "s.duckdb")
+    evidence = _definitions(tmp_path / "s.duckdb", monkeypatch)["evidence"]
+    assert evidence.select("rank", "target_column", "fact_rank", "cited").rows() == [
+        (1, "birth_datetime", 1, True),
+        (1, "birth_datetime", 2, False),
+        (2, "person_id", 1, True),
+    ]
+    assert evidence["fact"][0] == "human — date of birth — day of birth"
 
 
 def test_a_task_without_any_candidate(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

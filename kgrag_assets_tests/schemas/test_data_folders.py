@@ -87,6 +87,11 @@ def test_csv_encodings(tasks: Tasks, folder: Path, encoding: str) -> None:
     assert sources(tasks)["t.größe"]["sample_values"] == ["ü"]
 
 
+def test_a_csv_that_ends_within_a_character_is_read_as_windows_text(tasks: Tasks, folder: Path) -> None:
+    (folder / "t.csv").write_bytes(b"a\nx\xc3")
+    assert sources(tasks)["t.a"]["sample_values"] == ["x\u00c3"]
+
+
 def test_a_table_without_rows_keeps_its_columns(tasks: Tasks, folder: Path) -> None:
     (folder / "t.tsv").write_text("a\tb\n")
     pq.write_table(pa.table({"c": pa.array([], pa.int32())}), folder / "u.parquet")

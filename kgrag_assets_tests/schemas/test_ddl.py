@@ -176,6 +176,7 @@ def test_duckdb() -> None:
         ("CREATE TABLE bad (a int", 2),
         ("CREATE TABL bad (a int);", 2),
         ("\n\nfoo bar;", 4),
+        ("foo bar", 2),
         ("CREATE TABLE bad (a int DEFAULT 'open);", 2),
         ("CREATE TABLE bad AS SELECT 1 AS x;", 2),
         ("COMMENT ON COLUMN good.nothing IS 'x';", 2),
@@ -195,6 +196,38 @@ def test_a_missing_semicolon_loses_no_table() -> None:
     found = read_ddl("CREATE TABLE a (x int)\nCREATE TABLE b (y int)\nCOMMENT ON TABLE b IS 'B'", "x.sql")
     assert [(c.table, c.table_description) for c in found.columns] == [("a", ""), ("b", "B")]
     assert found.rejects == ()
+
+
+def test_the_placeholder_of_omop_scripts_is_no_part_of_the_name() -> None:
+    found = read_ddl(
+        "--HINT DISTRIBUTE ON KEY (person_id)\nCREATE TABLE @cdmDatabaseSchema.person (person_id integer NOT NULL);\n"
+        "ALTER TABLE @cdmDatabaseSchema.person ADD CONSTRAINT xpk PRIMARY KEY NONCLUSTERED (person_id);\n"
+        "CREATE TABLE @cdmDatabaseSchema.visit (person_id integer);\nALTER TABLE @cdmDatabaseSchema.visit ADD"
+        " CONSTRAINT fk FOREIGN KEY (person_id) REFERENCES @cdmDatabaseSchema.person (person_id);\n",
+        "x.sql",
+    )
+    assert [(c.table, c.is_primary_key, c.references_table) for c in found.columns] == [
+        ("person", True, None),
+        ("visit", False, "person"),
+    ]
+    assert found.rejects == ()
+
+
+def test_indexes_periods_and_copied_columns_are_told_from_columns() -> None:
+    sql = (
+        "CREATE TABLE t (a int, b datetime2 NOT NULL, INDEX ix (a), PERIOD FOR SYSTEM_TIME (b, b)); "
+        "CREATE TABLE u (period date, [index] int)"
+    )
+    found = read_ddl(sql, "x.sql", "sqlserver")
+    assert [c.column for c in found.columns] == ["a", "b", "period", "index"]
+    copied = read_ddl("CREATE TABLE t (a int); CREATE TABLE u (LIKE t INCLUDING ALL, b int);", "x.sql")
+    assert [(c.table, c.column) for c in copied.columns] == [("t", "a"), ("u", "a"), ("u", "b")]
+
+
+def test_comments_before_the_comma_and_behind_it() -> None:
+    sql = "CREATE TABLE t (\n a int /* the a */,\n b int, -- the b\n c int, d int -- the d\n);"
+    found = read_ddl(sql, "x.sql")
+    assert [c.column_description for c in found.columns] == ["the a", "the b", "", "the d"]
 
 
 def test_equal_tables_of_two_schemas_are_told_apart() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -105,6 +108,30 @@ def test_omap_sheet_gives_both_schemas_and_the_reference(tasks: Tasks) -> None:
     assert "other label" in rejects[7]
     assert "joined by '-'" in rejects[8]
     assert "0 or 1" in rejects[9]
+
+
+@pytest.mark.parametrize("task", ["imdb_to_sakila", "cms_to_omop"])
+def test_a_real_task_written_as_an_omap_sheet_reads_the_same(tasks: Tasks, shared_data: Path, task: str) -> None:
+    shutil.copytree(shared_data / "tasks" / task, tasks.paths.tasks / "plain")
+    plain = tasks.read("plain")
+    kept = ["table_name", "column_name", "table_description", "column_description"]
+    source, target = (
+        plain.attributes.filter(pl.col("side") == side).select(kept).rows() for side in ("source", "target")
+    )
+    true = set(plain.reference.select("source_table", "source_column", "target_table", "target_column").rows())
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(OMAP_HEADER)
+    for t in target:
+        for s in source:
+            label = int((*s[:2], *t[:2]) in true)
+            writer.writerow([f"{t[0]}-{t[1]}", f"{s[0]}-{s[1]}", "", "", label, t[2], t[3], s[2], s[3]])
+    tasks.put("sheet", sheet_csv=out.getvalue())
+    read = tasks.read("sheet")
+    assert read.rejects.height == 0
+    assert read.attributes.filter(pl.col("side") == "source").select(kept).rows() == source
+    assert read.attributes.filter(pl.col("side") == "target").select(kept).rows() == target
+    assert set(read.reference["pair_id"]) == set(plain.reference["pair_id"])
 
 
 def test_omap_as_csv_with_joined_descriptions_only(tasks: Tasks) -> None:
@@ -215,3 +242,11 @@ def test_white_rabbit_report_without_a_scan_of_values(tasks: Tasks) -> None:
     found = rows(tasks, "source")["t.c"]
     assert (found["sample_values"], found["distinct_count"], found["null_share"]) == ([], None, None)
     assert tasks.read().rejects["row"].to_list() == [3]
+
+
+@pytest.mark.parametrize("figure", ["NaN", "inf", "many", "-3", "<= 5", ""])
+def test_white_rabbit_figures_that_are_none(tasks: Tasks, figure: str) -> None:
+    folder = tasks.put(target_csv=GOOD)
+    write(folder / "source.xlsx", {"Field Overview": [OVERVIEW, ["t", "c", "", "INT", 4, 9, 9, figure, figure, ""]]})
+    found = rows(tasks, "source")["t.c"]
+    assert (found["distinct_count"], found["null_share"]) == (None, None)

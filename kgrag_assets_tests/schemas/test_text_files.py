@@ -132,6 +132,17 @@ def test_spaces_are_cut_at_the_ends_and_kept_inside(source_names: Read) -> None:
 _CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 
 
+@given(
+    st.binary(max_size=200), st.sampled_from([b"", b"table,column\nt,c\n", b"\xff\xfe", b"\xef\xbb\xbftable;column\n"])
+)
+def test_any_bytes_are_read_or_refused_with_a_reason(content: bytes, head: bytes) -> None:
+    try:
+        found = read_schema_table([grid_of_text(decode(head + content, "x.csv"), "x.csv", {"table", "column"})])
+    except SchemaError:
+        return
+    assert all(column.table and column.column for column in found.columns)
+
+
 @given(st.lists(st.tuples(_CELL, _CELL, _CELL), min_size=1, max_size=8), st.sampled_from(",;\t|"))
 def test_whatever_a_csv_writer_wrote_is_read_back(rows: list[tuple[str, str, str]], delimiter: str) -> None:
     out = io.StringIO()
@@ -208,6 +219,9 @@ def test_a_misspelt_header_is_told(tasks: Tasks) -> None:
     ("text", "values"),
     [
         ('["a|b", 1, "007"]', ("a|b", "1", "007")),
+        ('["\\ud800x"]', ("?x",)),
+        ("[" * 100_000, ("[" * 80,)),
+        ("[" + "9" * 5000 + "]", (("[" + "9" * 79),)),
         ("[not json|x", ("[not json", "x")),
         ("a;b; a", ("a", "b")),
         ("x" * 100, ("x" * 80,)),

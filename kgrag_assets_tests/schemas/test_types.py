@@ -10,7 +10,8 @@ from kgrag_assets.rows.schema_attributes import TYPE_FAMILIES
 from kgrag_assets.schemas.types import type_family
 
 NAMES = {
-    "integer": "int INTEGER bigint int(11)·unsigned serial NUMBER(10) NUMBER(38,0) numeric(10) HUGEINT int8 year",
+    "integer": "int INTEGER bigint int(11)·unsigned serial NUMBER(10) NUMBER(38,0) NUMBER(*,0) numeric(10) HUGEINT "
+    "int8 year",
     "decimal": "NUMBER numeric(10,2) DECIMAL(10,·4) double·precision float real money FLOAT(24) BINARY_DOUBLE",
     "text": "varchar(50) VARCHAR2(20·BYTE) character·varying(20) nvarchar(max) text CLOB uuid enum('a','b') "
     "[nvarchar](3) national·character·varying(3) LONG varchar(MAX) char(1)",

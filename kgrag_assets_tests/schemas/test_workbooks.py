@@ -80,6 +80,7 @@ def test_a_merged_column_cell_is_one_column(tasks: Tasks) -> None:
     assert tasks.read().rejects.select("row").rows() == [(3,)]
 
 
+@pytest.mark.filterwarnings("ignore:Title is more than 31 characters")
 def test_sheets_without_a_table_column_are_tables_also_when_they_share_31_characters(tasks: Tasks) -> None:
     folder = tasks.put(target_csv=GOOD)
     long = "observation_of_everything_in_the_"

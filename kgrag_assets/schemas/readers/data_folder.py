@@ -91,12 +91,14 @@ def _encoding(path: Path, shown: str) -> str:
         handle.seek(0)
         decoder = codecs.getincrementaldecoder("utf-8")()
         utf8 = True
-        for block in iter(lambda: handle.read(_BLOCK), b""):
+        block = b"-"
+        while block:
+            block = handle.read(_BLOCK)
             if b"\x00" in block:
                 raise SchemaError(f"{shown}: has NUL bytes, so it is no plain text file: save it as CSV in UTF-8")
             if utf8:
                 try:
-                    decoder.decode(block)
+                    decoder.decode(block, final=not block)
                 except UnicodeDecodeError:
                     utf8 = False
     return "utf-8" if utf8 else "cp1252"

@@ -66,22 +66,26 @@ def _read_one(reader: StatementReader, statement: Statement, shown: str) -> tupl
     if not _ABOUT_TABLES.match(statement.text):
         if _OTHER.match(statement.text):
             return 0, []
-        return 0, [_reject(statement, "no statement that is known here", shown)]
+        return _read_parts(reader, statement, "no statement that is known here", shown)
     try:
         reader.read(statement)
     except NotUnderstoodError as error:
         if _ALTER.match(statement.text) and not _ALTER_SAYS.search(statement.text):
             return 0, []
-        parts = split_again(statement)
-        if len(parts) == 1:
-            return 0, [_reject(statement, str(error), shown)]
-        understood, rejects = 0, list[Reject]()
-        for part in parts:
-            more, problems = _read_one(reader, part, shown)
-            understood += more
-            rejects.extend(problems)
-        return understood, rejects
+        return _read_parts(reader, statement, str(error), shown)
     return 1, []
+
+
+def _read_parts(reader: StatementReader, statement: Statement, reason: str, shown: str) -> tuple[int, list[Reject]]:
+    parts = split_again(statement)
+    if len(parts) == 1:
+        return 0, [_reject(statement, reason, shown)]
+    understood, rejects = 0, list[Reject]()
+    for part in parts:
+        more, problems = _read_one(reader, part, shown)
+        understood += more
+        rejects.extend(problems)
+    return understood, rejects
 
 
 def _read(found: Sequence[Statement], dialect: str, shown: str) -> _Reading:
@@ -115,9 +119,13 @@ def read_ddl(sql: str, shown: str, dialect: str | None = None) -> FoundSchema:
     if dialect is not None and dialect.lower() not in DIALECTS:
         raise SchemaError(f"{shown}: the dialect {dialect!r} is not known: use one of {', '.join(sorted(DIALECTS))}")
     names = (DIALECTS[dialect.lower()],) if dialect is not None else _GUESSED
+    cut: dict[bool, list[Statement]] = {}
     best: _Reading | None = None
     for name in names:
-        reading = _read(statements(sql, backslashes=name == "mysql"), name, shown)
+        backslashes = name == "mysql"
+        if backslashes not in cut:
+            cut[backslashes] = statements(sql, backslashes=backslashes)
+        reading = _read(cut[backslashes], name, shown)
         if best is None or (reading.understood, -len(reading.rejects)) > (best.understood, -len(best.rejects)):
             best = reading
         if not reading.rejects and reading.understood:

@@ -18,6 +18,8 @@ from kgrag_assets.schemas.readers.ddl_text import Token, reduced, tokenize, trai
 from kgrag_assets.schemas.readers.sql_text import Statement, split_again
 from kgrag_assets.schemas.types import type_family
 
+# The schema's placeholder in the OMOP CDM's own scripts: @cdmDatabaseSchema.person.
+_TEMPLATE = re.compile(r"(\b(?:TABLE|REFERENCES)\s+)(@\w+\.)", re.IGNORECASE)
 _PROPERTY = re.compile(r"(?:@(\w+)\s*=\s*)?N?'((?:[^']|'')*)'")
 _PROPERTY_NAMES = ("name", "value", "level0type", "level0name", "level1type", "level1name", "level2type", "level2name")
 
@@ -71,7 +73,7 @@ class StatementReader:
         Raises:
             NotUnderstoodError: it does not parse, or has no column list.
         """
-        sql = reading = statement.text
+        sql = reading = _TEMPLATE.sub(lambda match: match[1] + " " * len(match[2]), statement.text)
         if "sp_addextendedproperty" in sql.lower():
             self._extended_property(sql)
             return

@@ -77,7 +77,7 @@ def _connected(variable: str) -> Iterator[psycopg.Connection[tuple[object, ...]]
     if not string:
         raise SchemaError(f"the environment variable {variable} is not set: put the PostgreSQL connection string in it")
     try:
-        con = psycopg.connect(string, connect_timeout=_CONNECT_TIMEOUT_S, autocommit=False)
+        con = psycopg.connect(string, connect_timeout=_CONNECT_TIMEOUT_S, client_encoding="utf8")
     except psycopg.ProgrammingError:
         raise SchemaError(
             f"the environment variable {variable} does not hold a PostgreSQL connection string: write it as "
@@ -99,6 +99,10 @@ def _connected(variable: str) -> Iterator[psycopg.Connection[tuple[object, ...]]
         # The server's own words about a statement are about tables, not about the connection.
         words = error.diag.message_primary or "the connection was lost"
         raise SchemaError(f"reading by {variable} failed: {words}") from None
+    except UnicodeDecodeError:
+        raise SchemaError(
+            f"reading by {variable} failed: the database holds text that is not in its encoding"
+        ) from None
     finally:
         con.close()
 

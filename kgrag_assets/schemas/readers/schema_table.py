@@ -36,10 +36,12 @@ def split_samples(text: str) -> tuple[str, ...]:
     if text.lstrip().startswith("["):
         try:
             values = json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             values = None
         if isinstance(values, list):
-            return as_samples(value if isinstance(value, str) else json.dumps(value) for value in values)
+            texts = (value if isinstance(value, str) else json.dumps(value) for value in values)
+            # JSON can spell half a character (\ud800), which no table can hold.
+            return as_samples(value.encode("utf-8", "replace").decode() for value in texts)
     separator = "|" if "|" in text else ";"
     return as_samples(value.strip() for value in text.split(separator))
 

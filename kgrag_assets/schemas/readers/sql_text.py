@@ -11,6 +11,8 @@ _COPY_DATA = re.compile(r"(?ms)^(COPY\b[^;]*\bFROM\s+stdin[^;]*;[^\n]*\n)(.*?)(^
 _CLIENT_LINE = re.compile(r"(?m)^(\\.*|\s*(GO(\s+\d+)?|/|DELIMITER\s+\S+|(SET\s+)?PROMPT\b.*)[ \t\r]*)$", re.IGNORECASE)
 _DOLLAR = re.compile(r"\$([A-Za-z_]\w*)?\$")
 _STATEMENT_START = re.compile(r"(?im)^[ \t]*(CREATE|ALTER|COMMENT[ \t]+ON|INSERT|DROP)\b")
+# What may end a statement, or begin something in which a semicolon does not.
+_SIGN = re.compile(r"[;'\"`$]|--|/\*")
 _SPACE_OR_COMMENT = re.compile(r"\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/|#[^\n]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -36,17 +38,9 @@ def _skip(sql: str, place: int, *, backslashes: bool) -> int | None:
     """Return the end of the quoted text or comment that begins at ``place``; None where it never ends."""
     letter = sql[place]
     if letter in "'\"`":
-        end = place + 1
-        while end < len(sql):
-            if backslashes and sql[end] == "\\" and letter != "`":
-                end += 2
-            elif sql[end] == letter:
-                if sql[end + 1 : end + 2] != letter:
-                    return end + 1
-                end += 2
-            else:
-                end += 1
-        return None
+        escape = r"\\.|" if backslashes and letter != "`" else ""
+        match = re.compile(rf"(?:{escape}{letter}{letter}|[^{letter}])*+{letter}", re.DOTALL).match(sql, place + 1)
+        return None if match is None else match.end()
     if sql.startswith("--", place):
         end = sql.find("\n", place)
         return len(sql) if end < 0 else end
@@ -62,7 +56,8 @@ def _skip(sql: str, place: int, *, backslashes: bool) -> int | None:
 def _pieces(sql: str, *, backslashes: bool) -> list[tuple[int, int]]:
     pieces: list[tuple[int, int]] = []
     start = place = 0
-    while place < len(sql):
+    while (sign := _SIGN.search(sql, place)) is not None:
+        place = sign.start()
         if sql[place] == ";":
             pieces.append((start, place))
             start = place = place + 1

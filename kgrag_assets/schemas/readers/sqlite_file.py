@@ -100,7 +100,7 @@ def read_sqlite(path: Path, shown: str) -> FoundSchema:
                     continue
                 columns.extend(found.columns)
                 rejects.extend(found.rejects)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged name shows in the error's own text
         hint = (
             "another program is writing it: close it there, or copy the file"
             if "locked" in str(error)

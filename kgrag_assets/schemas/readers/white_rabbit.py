@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -34,9 +35,10 @@ def overview_of(grids: Sequence[Grid]) -> Grid | None:
 def _number(text: str) -> float | None:
     # A count of a cut list is written "<= 120": a bound, not a count.
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _share(text: str) -> float | None:
