@@ -80,15 +80,42 @@ def matrix_of(sources: Sequence[Attribute], targets: Sequence[Attribute], part: 
     else:
         left = [stems(name_words(item.column_name)) for item in sources]
         right = [stems(name_words(item.column_name)) for item in targets]
-    known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
-    values = np.zeros((len(left), len(right)))
-    for row, mine in enumerate(left):
-        for column, other in enumerate(right):
-            key = (tuple(mine), tuple(other))
-            if key not in known:
-                known[key] = overlap(mine, other)
-            values[row, column] = known[key]
-    return values
+    return overlaps(left, right)
+
+
+def overlaps(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> np.ndarray:
+    """Return ``overlap`` of every bag with every other, float64 of shape (left, right), without a loop over pairs."""
+    from scipy.sparse import csr_array
+
+    # The second "date" of a bag is another word than its first: then what two bags share is a dot product.
+    numbers: dict[tuple[str, int], int] = {}
+    incidences = []
+    for bags in (left, right):
+        places = [
+            [
+                numbers.setdefault((word, turn), len(numbers))
+                for word, count in Counter(bag).items()
+                for turn in range(count)
+            ]
+            for bag in bags
+        ]
+        incidences.append(places)
+    shared = np.zeros((len(left), len(right)))
+    if numbers:
+        one, other = (
+            csr_array(
+                (
+                    np.ones(sum(map(len, places))),
+                    np.array([place for row in places for place in row], dtype=np.int64),
+                    np.cumsum([0, *map(len, places)]),
+                ),
+                shape=(len(places), len(numbers)),
+            )
+            for places in incidences
+        )
+        shared = (one @ other.T).toarray()
+    sizes = np.array([len(bag) for bag in left])[:, None] + np.array([len(bag) for bag in right])[None, :]
+    return np.asarray(np.divide(2.0 * shared, sizes, out=np.zeros_like(shared), where=sizes > 0))
 
 
 def documents(attributes: Sequence[Attribute]) -> list[list[str]]:
@@ -159,12 +186,17 @@ def all_signals(
         full: unit vectors of the full view, shapes (sources, d) and (targets, d).
         name: unit vectors of the name view, likewise.
     """
-    affinity = np.array([[type_affinity(left.type_family, right.type_family) for right in targets] for left in sources])
+    families = sorted({item.type_family for item in (*sources, *targets)})
+    table = np.array([[type_affinity(left, right) for right in families] for left in families])
+    place = {family: number for number, family in enumerate(families)}
+    affinity = table[
+        np.ix_([place[item.type_family] for item in sources], [place[item.type_family] for item in targets])
+    ]
     return Signals(
         cosine_full=(full[0] @ full[1].T).astype(np.float64),
         cosine_name=(name[0] @ name[1].T).astype(np.float64),
         bm25=symmetric_bm25(sources, targets),
         name_similarity=matrix_of(sources, targets, "column"),
-        type_affinity=affinity.reshape(len(sources), len(targets)),
+        type_affinity=affinity,
         table_similarity=matrix_of(sources, targets, "table"),
     )

@@ -247,7 +247,7 @@ judge.judge(pairs(20), lambda judgment: print(judgment.pair_id, flush=True))
 
 def run_elsewhere(server: OpenAIServer, ledger: CallLedger, concurrency: int) -> subprocess.Popen[str]:
     root = Path(__file__).parents[2]
-    return subprocess.Popen(  # noqa: S603 - our own code
+    return subprocess.Popen(
         [sys.executable, "-c", RUN, server.url, str(ledger.path), str(concurrency)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

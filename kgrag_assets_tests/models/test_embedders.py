@@ -163,9 +163,7 @@ def test_the_default_embedder_is_known_without_loading_it() -> None:
         "embedder = make_embedder(EmbedderSettings())\n"
         "print(embedder.model_id, embedder.dimension, 'torch' in sys.modules)\n"
     )
-    done = subprocess.run(  # noqa: S603 - our own code
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     name, dimension, torch_loaded = done.stdout.split()
     assert name.startswith("sentence-transformers/all-MiniLM-L6-v2@")
     assert (dimension, torch_loaded) == ("384", "False")
@@ -241,7 +239,7 @@ def test_a_model_that_cannot_be_fetched_says_so(tmp_path: Path) -> None:
         "except ModelUnavailableError as error: print(error)\n"
     )
     environment = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(  # noqa: S603 - our own code
+    done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60, env=environment
     )
     assert "cannot be fetched" in done.stdout

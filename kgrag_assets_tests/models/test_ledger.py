@@ -152,7 +152,7 @@ for number in range(20):
 
 def test_processes_share_one_file(ledger: CallLedger) -> None:
     processes = [
-        subprocess.Popen(  # noqa: S603 - our own code
+        subprocess.Popen(
             [sys.executable, "-c", WRITER, str(ledger.path), f"task {name}"], stdin=subprocess.PIPE, text=True
         )
         for name in range(3)

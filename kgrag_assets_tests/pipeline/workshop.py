@@ -48,7 +48,11 @@ LABELS = {
     "P31": "instance of",
     "P279": "subclass of",
 }
-DESCRIPTIONS = {"P1": "date on which the subject was born", "P2": "sex or gender of the person", "Q5": "buying of goods"}
+DESCRIPTIONS = {
+    "P1": "date on which the subject was born",
+    "P2": "sex or gender of the person",
+    "Q5": "buying of goods",
+}
 EDGES = [
     ("P1", "P31", "Q7"),
     ("Q7", "P279", "Q4"),
