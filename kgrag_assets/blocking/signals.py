@@ -12,7 +12,7 @@ from kgrag_assets.schemas.attribute import Attribute
 from kgrag_assets.schemas.words import WORDS_VERSION, name_words, stems, text_words
 
 # Changes with the meaning of a signal that depends on the two attributes alone.
-SIGNALS_VERSION = f"signals-2/{WORDS_VERSION}"
+SIGNALS_VERSION = f"signals-3/{WORDS_VERSION}"
 
 # BM25's usual parameters: how soon a repeated word stops counting, and how much long texts are discounted.
 K1, B = 1.2, 0.75
@@ -193,8 +193,8 @@ def all_signals(
         np.ix_([place[item.type_family] for item in sources], [place[item.type_family] for item in targets])
     ]
     return Signals(
-        cosine_full=(full[0] @ full[1].T).astype(np.float64),
-        cosine_name=(name[0] @ name[1].T).astype(np.float64),
+        cosine_full=full[0].astype(np.float64) @ full[1].T.astype(np.float64),
+        cosine_name=name[0].astype(np.float64) @ name[1].T.astype(np.float64),
         bm25=symmetric_bm25(sources, targets),
         name_similarity=matrix_of(sources, targets, "column"),
         type_affinity=affinity,

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kgrag_assets import __version__
+from kgrag_assets.cli.plain_text import plain
 
 EXIT_FAILED = 1
 EXIT_INPUT = 2
@@ -39,7 +40,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write JSON for a script in
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    errors.print(Text("error: ", style="bold red") + Text(message))
+    errors.print(Text("error: ", style="bold red") + Text(plain(message)))
     raise typer.Exit(code)
 
 
@@ -63,7 +64,7 @@ def _explained() -> Iterator[None]:
 
 
 def _print_json(value: Any) -> None:  # noqa: ANN401  (whatever JSON can hold)
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+    sys.stdout.write(json.dumps(value, ensure_ascii=True, indent=2, default=str) + "\n")
 
 
 @app.callback(invoke_without_command=True)

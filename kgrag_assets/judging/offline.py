@@ -12,7 +12,7 @@ from kgrag_assets.rows.keys import key_of
 from kgrag_assets.schemas.attribute import Attribute
 from kgrag_assets.schemas.words import name_words, stems
 
-OFFLINE_VERSION = "offline-2"
+OFFLINE_VERSION = "offline-3"
 
 # Log odds before anything is known: a column has about one partner among some fifty.
 PRIOR = -4.0

@@ -60,7 +60,8 @@ def value_evidence(source: Attribute, target: Attribute) -> list[Point]:
     shared = mine & other
     if shared:
         share = len(shared) / min(len(mine), len(other))
-        return [Point(SHARED_VALUES * share, f"{len(shared)} sample values are the same")]
+        # Never less than values that only look alike would weigh.
+        return [Point(max(SHARED_VALUES * share, SAME_SHAPE), f"{len(shared)} sample values are the same")]
     if {shape(value) for value in mine} & {shape(value) for value in other}:
         return [Point(SAME_SHAPE, "sample values are of one shape")]
     return [Point(OTHER_SHAPE, "sample values are of other shapes")]

@@ -8,7 +8,7 @@ from kgrag_assets.rows.pairs import PAIR_COLUMNS, ROW_KEY_COLUMN
 from kgrag_assets.rows.retrieved_subgraphs import EDGE
 from kgrag_assets.rows.table import Column, Table
 
-# context: facts are there. no_subgraph: no method found any fact.
+# context: facts are there. no_subgraph: no method found a fact that speaks for the pair (weak ones are counted).
 STATUSES = ("context", "no_subgraph")
 
 RANKED_FACT = pl.Struct(
