@@ -18,6 +18,7 @@ from kgrag_assets.knowledge.sensors import see_graphs
 from kgrag_assets.rows.catalog import TASK_TABLES
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
+from kgrag_assets.rows.llm_judgments import FAILED_STATUSES, LLM_JUDGMENTS
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.sensors import see_tasks
 
@@ -84,8 +85,18 @@ def stale_of(place: Place, job: str, partitions: Sequence[str | None]) -> list[S
         asset = key.to_user_string()
         if (asset, partition) not in found and not _on_disk(place, asset, partition):
             found[asset, partition] = Stale(asset, partition, missing=True, reasons=("its file is missing",))
+        elif asset == LLM_JUDGMENTS.name and (asset, partition) not in found:
+            failed = _failed_calls(place, partition)
+            if failed:
+                reason = f"the calls of {failed} pairs failed and can be asked again"
+                found[asset, partition] = Stale(asset, partition, missing=False, reasons=(reason,))
     places = [(key.to_user_string(), partition) for key, partition in wanted]
     return [found[place] for place in places if place in found]
+
+
+def _failed_calls(place: Place, task: str | None) -> int:
+    statuses = place.lake.read(LLM_JUDGMENTS, task)["parse_status"]
+    return int(statuses.is_in(FAILED_STATUSES).sum())
 
 
 def plan(place: Place, task: str) -> Iterator[tuple[str, list[str | None]]]:

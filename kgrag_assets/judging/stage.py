@@ -9,6 +9,7 @@ import polars as pl
 
 from kgrag_assets.judging.protocol import Evidence, Judge, JudgePair, Judgment
 from kgrag_assets.lake.lake import difference
+from kgrag_assets.rows.keys import key_of
 from kgrag_assets.rows.llm_judgments import ANSWERED_STATUSES, LLM_JUDGMENTS
 from kgrag_assets.rows.pairs import PAIR_NAMES
 from kgrag_assets.rows.table import ROW_KEY
@@ -91,10 +92,7 @@ def judge_task(
     pairs = judge_pairs_of(attributes, candidates, contexts)
     by_key = {judge.key(pair): pair for pair in pairs}
     wanted = pl.DataFrame({ROW_KEY: list(by_key)}, schema={ROW_KEY: pl.String})
-    # A timeout or an unreadable answer is not a judgment to be kept: asking again may bring one, and an
-    # answer that did come is taken from the ledger without a new call.
-    settled = existing.filter(pl.col("parse_status").is_in(ANSWERED_STATUSES))
-    diff = difference(wanted, settled)
+    diff = difference(wanted, existing)
     todo = [by_key[key] for key in diff.missing[ROW_KEY]]
     done = start_progress(len(todo))
     judgments = judge.judge(todo, lambda _judgment: done(1)) if todo else []
@@ -128,5 +126,9 @@ def _row(judge: Judge, key: str, pair: JudgePair, judgment: Judgment) -> dict[st
         "tokens_in": judgment.tokens_in,
         "tokens_out": judgment.tokens_out,
         "cost_usd": judgment.cost_usd,
-        ROW_KEY: key,
+        # Without an answer the row is not the judgment that was wanted: under a key of its own it is asked for
+        # again, and an answer, once it comes, changes the data version.
+        ROW_KEY: key
+        if judgment.parse_status in ANSWERED_STATUSES
+        else key_of("unanswered", key, judgment.parse_status),
     }

@@ -25,6 +25,9 @@ PARSE_STATUSES = (
 
 ANSWERED_STATUSES = ("parsed", "recovered")
 
+# The call itself failed: asking again may bring an answer. Of the others the answer is in the ledger and stays.
+FAILED_STATUSES = ("timeout", "rate_limited", "error")
+
 LLM_JUDGMENTS = Table(
     name="llm_judgments",
     description="The judgment of each candidate pair, with the evidence it cites and what it cost.",
