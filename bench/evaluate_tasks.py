@@ -3,7 +3,7 @@
 Each task is mapped by what ``kgrag run`` does, in a lake of its own, with the demo's knowledge graph. The baseline
 ranks all pairs by the cosine of "table column. column description" and is measured by the same functions.
 
-    python bench/evaluate_tasks.py --tasks ../shared/data/tasks --out /tmp/evaluation.md
+    python bench/evaluate_tasks.py --tasks ../shared/data/tasks --out evaluation.md
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
+import numpy as np
 import polars as pl
 
 from kgrag_assets.automation.conditions import when_content_changed
@@ -31,6 +32,7 @@ from kgrag_assets.settings import Settings
 
 RECALL_SAMPLE = 200
 RECALL_FLOOR = 0.95
+NEAREST_SHOWN = 10
 
 
 def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
@@ -168,6 +170,7 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
                         "base_rebuilt": report.rebuilt,
                         "file_written": updated.changed,
                         "recall_at_10": recall,
+                        "nearest": markdown_table(_nearest(updated.index, rows, id_column, vectors)),
                         "path": dg.MetadataValue.path(str(folder)),
                     },
                     check_results=[
@@ -188,6 +191,20 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
         index("entity_index", ENTITY_EMBEDDINGS, "entity_id", "Nearest entities by vector: FAISS HNSW with a delta."),
         index("triple_index", TRIPLE_EMBEDDINGS, "triple_id", "Nearest triples by vector: FAISS HNSW with a delta."),
     ]
+
+
+def _nearest(index: HnswIndex, rows: pl.DataFrame, id_column: str, vectors: np.ndarray) -> pl.DataFrame:
+    """Show what a few rows, evenly spread, have as their nearest other row."""
+    places = np.unique(np.linspace(0, rows.height - 1, min(NEAREST_SHOWN, rows.height)).astype(np.int64))
+    texts = dict(rows.select(id_column, "text").iter_rows())
+    shown = []
+    for query in places.tolist():
+        own = rows[id_column][query]
+        hits = index.search(vectors[query : query + 1], 2).of(0)
+        other = next(((hit, score) for hit, score in hits if hit != own), None)
+        if other is not None:
+            shown.append((texts[own], texts[other[0]], other[1]))
+    return pl.DataFrame(shown, schema={"text": pl.String, "nearest": pl.String, "cosine": pl.Float64}, orient="row")
 
 
 def _previous(context: dg.AssetExecutionContext, folder: Path) -> HnswIndex | None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import dagster as dg
@@ -85,6 +86,21 @@ def test_a_run_killed_in_any_job_goes_on_where_it_was(lake: Lake, tmp_path: Path
     with dg.DagsterInstance.from_config(str(tmp_path / "dagster_home")) as instance:
         going = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING])
         assert instance.get_runs(filters=going) == []
+
+
+def test_kills_between_the_stages_of_a_task_change_nothing(
+    lake: Lake, tmp_path: Path, expected: dict[str, str]
+) -> None:
+    # At several moments of the job; wherever they fall, also after its end, the outcome must be the same.
+    for delay in (0.1, 0.25, 0.4, 0.6):
+        process = start(tmp_path)
+        assert process.stdout is not None
+        next((line for line in process.stdout if line.startswith(MAP_TASK)), None)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    finish(start(tmp_path))
+    assert outcome(lake) == expected
 
 
 def test_two_runs_at_once_end_where_one_ends(lake: Lake, tmp_path: Path, expected: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -228,3 +229,14 @@ def test_counts_stand_on_every_materialization(bench: Bench) -> None:
         metadata = event.asset_materialization.metadata
         for name in ("rows_kept", "rows_computed", "rows_removed", "dagster/row_count"):
             assert name in metadata, (table.name, name)
+
+
+def test_without_any_graph_every_pair_is_judged_without_facts(bench: Bench) -> None:
+    shutil.rmtree(bench.lake.paths.knowledge_graphs)
+    bench.run()
+    assert set(bench.lake.read(RANKED_CONTEXTS, TASK)["status"]) == {"no_subgraph"}
+    assert bench.lake.read(LLM_JUDGMENTS, TASK).height == len(workshop.SOURCE) * len(workshop.TARGET)
+    # A graph that comes later is taken up.
+    workshop.put_graph(bench.lake)
+    bench.run()
+    assert "context" in set(bench.lake.read(RANKED_CONTEXTS, TASK)["status"])
