@@ -9,16 +9,13 @@ export DAGSTER_HOME := $(CURDIR)/dagster_home
 export OMP_WAIT_POLICY := passive
 export DO_NOT_TRACK := 1
 
-.PHONY: demo test test-slow lint format bench ui notebook lock install clean
+.PHONY: demo test lint format bench ui notebook lock install clean
 
 demo: $(STAMP) ## install, and map the demo clinic onto OMOP
 	@$(BIN)/kgrag run demo_clinic
 
 test: $(STAMP) ## the test suite
 	$(BIN)/python -m pytest -q
-
-test-slow: $(STAMP) ## the tests that take long
-	$(BIN)/python -m pytest -q -m slow
 
 lint: $(STAMP) ## style, types, and the order of the rooms
 	$(BIN)/ruff check .

@@ -9,7 +9,6 @@ from kgrag_assets.knowledge.adjacency import Adjacency
 
 # Steps of the walk: (node, relation, node, whether the edge points along the walk).
 _Hop = tuple[int, int, int, bool]
-_Partial = tuple[tuple[int, ...], tuple[_Hop, ...]]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ METHODS = ("vector_triples", "entity_paths")
 # no_path: there were seeds, but no fact in reach. cut: found, and the search ended at its budget.
 STATUSES = ("found", "no_seed", "no_path", "cut")
 
-FACT_KINDS = ("triple", "path", "shared_entity")
-
 EDGE = pl.Struct(
     {
         "head": pl.String,
@@ -26,8 +24,8 @@ EDGE = pl.Struct(
     }
 )
 
-# An edge stands as the graph states it, head -> relation -> tail, also where a path walks it backwards;
-# ``nodes`` gives the order of the walk. A shared_entity has one node and no edge.
+# A fact's kind is triple, path or shared_entity; the last has one node and no edge. An edge stands as the graph states
+# it, head -> relation -> tail, also where a path walks it backwards; ``nodes`` gives the order of the walk.
 FACT = pl.Struct(
     {
         "fact_id": pl.String,
