@@ -42,17 +42,19 @@ def build_defs(
     resources: dict[str, object] = {
         "lake": Lake.at(settings.lake),
         "embedder": embedder,
+        "graph_embedder": (resource_overrides or {}).get("embedder", embedder),
         "progress": SilentProgress(),
         **(resource_overrides or {}),
     }
     used = resources["embedder"]
     model_id: str = used.model_id  # type: ignore[attr-defined]  # every embedder has one
+    graph_model_id: str = resources["graph_embedder"].model_id  # type: ignore[attr-defined]
     return dg.Definitions(
         assets=[
             *input_specs(settings.graph.buckets),
             *schemas.build(),
             *knowledge.build(settings),
-            *indexing.build(settings, model_id),
+            *indexing.build(settings, model_id, graph_model_id),
             *blocking.build(settings),
             *retrieval.build(settings),
             *ranking.build(settings),
@@ -73,6 +75,7 @@ def build_defs(
                 "`kgrag run` does.",
             ),
         ],
+        schedules=knowledge_sensors.build_schedules(),
         resources=resources,
         executor=dg.in_process_executor,
     )

@@ -20,8 +20,20 @@ class _Section(BaseModel):
 class EmbedderSettings(_Section):
     """Which model turns text into vectors."""
 
-    kind: Literal["sentence-transformers", "openai", "ollama"] = "sentence-transformers"
+    kind: Literal["sentence-transformers", "static", "openai", "ollama"] = "sentence-transformers"
     model: str = Field("packaged:all-MiniLM-L6-v2", description="Model name, a path, or packaged:all-MiniLM-L6-v2.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="Numbers that a sentence-transformers model computes with."
+    )
+    static_cache: Path | None = Field(
+        None, description="Folder of distilled static models; empty for the user's cache folder."
+    )
+    first_stage: Literal["none", "static"] = Field(
+        "none", description="static: the graph gets cheap vectors, and the model re-scores what they find."
+    )
+    first_stage_texts: int = Field(100_000, ge=100, description="Texts that the cheap vectors are fitted to.")
+    rescored: int = Field(500, ge=10, le=10_000, description="Candidates of the first stage that the model re-scores.")
+    rescoring_cache: int = Field(200_000, ge=0, description="Texts whose vectors re-scoring remembers.")
     base_url: str | None = Field(None, description="Endpoint of an OpenAI-compatible or Ollama server.")
     api_key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
     batch_size: int = Field(64, ge=1, le=4096)
@@ -33,6 +45,8 @@ class GraphSettings(_Section):
     """How knowledge graphs are split and which of them a task uses."""
 
     buckets: int = Field(8, ge=1, le=99, description="Partitions of the graph by hash of the entity id.")
+    workers: int = Field(2, ge=1, le=256, description="Processes that read a large graph's files.")
+    memory_mb: int = Field(2000, ge=200, description="What the joining of a graph's rows may hold in memory, in MB.")
     graphs: tuple[str, ...] | None = Field(None, description="Graphs that a task uses; empty for all in the lake.")
 
 
@@ -43,6 +57,12 @@ class IndexSettings(_Section):
     ef_construction: int = Field(200, ge=8)
     ef_search: int = Field(64, ge=8)
     rebuild_share: float = Field(0.2, gt=0, le=1, description="Share of delta and dead rows that starts a rebuild.")
+    storage: Literal["full", "fp16", "sq8"] = Field(
+        "full", description="How vectors are kept: 32-bit floats, 16-bit floats (half), or one byte a number (quarter)."
+    )
+    exact_below: int = Field(
+        2000, ge=0, description="With fewer rows there is no graph, and every search compares all of them."
+    )
 
 
 class BlockingSettings(_Section):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
@@ -12,6 +13,7 @@ from kgrag_assets.automation.partitions import TASKS, bucket_partitions
 TASK_FILES = dg.AssetKey("task_files")
 TASK_OPTIONS = dg.AssetKey("task_options")
 GRAPH_FILES = dg.AssetKey("knowledge_graph_files")
+GRAPH_CHANGES = dg.AssetKey("kg_changes")
 BUCKET_ROWS = dg.AssetKey("kg_bucket_rows")
 
 OWNERS = ["team:schema-matching"]
@@ -46,10 +48,18 @@ def input_specs(buckets: int) -> list[dg.AssetSpec]:
             kinds={"file"},
         ),
         dg.AssetSpec(
+            GRAPH_CHANGES,
+            description="What became of entities at the graph's source since its files were loaded, as the sensor "
+            "`knowledge_graph_changes` took it. The data version is a hash of the changes.",
+            group_name="knowledge",
+            owners=OWNERS,
+            kinds={"parquet"},
+        ),
+        dg.AssetSpec(
             BUCKET_ROWS,
-            deps=["kg_source_rows"],
-            description="What `kg_source_rows` found for each bucket. Its data version per bucket lets a "
-            "changed entity touch its own bucket and no other.",
+            deps=["kg_source_rows", "kg_refreshed_rows"],
+            description="What `kg_source_rows` and `kg_refreshed_rows` found for each bucket. Its data version per "
+            "bucket lets a changed entity touch its own bucket and no other.",
             group_name="knowledge",
             partitions_def=bucket_partitions(buckets),
             owners=OWNERS,
@@ -74,7 +84,10 @@ def current_version(instance: dg.DagsterInstance, key: dg.AssetKey, partition: s
 
 
 def change_events(
-    instance: dg.DagsterInstance, key: dg.AssetKey, versions: Mapping[str | None, str]
+    instance: dg.DagsterInstance,
+    key: dg.AssetKey,
+    versions: Mapping[str | None, str],
+    metadata: Mapping[str, Any] | None = None,
 ) -> list[dg.AssetMaterialization | dg.AssetObservation]:
     """Say what changed: events for each partition whose version is not the one last reported.
 
@@ -86,8 +99,8 @@ def change_events(
         if current_version(instance, key, partition) == version:
             continue
         tags = {DATA_VERSION_TAG: version}
-        events.append(dg.AssetObservation(key, partition=partition, tags=tags))
-        events.append(dg.AssetMaterialization(key, partition=partition, tags=tags))
+        events.append(dg.AssetObservation(key, partition=partition, tags=tags, metadata=metadata))
+        events.append(dg.AssetMaterialization(key, partition=partition, tags=tags, metadata=metadata))
     return events
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dagster as dg
 
 LOAD_GRAPH = "load_graph"
+REFRESH_GRAPH = "refresh_graph"
+TAKE_DUMPS = "take_dumps"
 REFRESH_BUCKET = "refresh_bucket"
 BUILD_INDEXES = "build_indexes"
 MAP_TASK = "map_task"
@@ -12,7 +14,9 @@ PUBLISH = "publish"
 
 # Assets of each job, upstream first.
 JOB_ASSETS: dict[str, tuple[str, ...]] = {
-    LOAD_GRAPH: ("kg_source_rows",),
+    LOAD_GRAPH: ("kg_source_rows", "kg_refreshed_rows"),
+    REFRESH_GRAPH: ("kg_refreshed_rows",),
+    TAKE_DUMPS: ("knowledge_graph_dumps",),
     REFRESH_BUCKET: ("kg_entities", "kg_triples", "entity_embeddings", "triple_embeddings"),
     BUILD_INDEXES: ("kg_graph", "entity_index", "triple_index"),
     MAP_TASK: (
@@ -32,7 +36,9 @@ JOB_ASSETS: dict[str, tuple[str, ...]] = {
 }
 
 _DESCRIPTIONS = {
-    LOAD_GRAPH: "Read the knowledge graph files once and sort their rows into buckets.",
+    LOAD_GRAPH: "Read the knowledge graph files, and lay what changed at the source over their rows.",
+    REFRESH_GRAPH: "Lay what changed at a graph's source over its rows.",
+    TAKE_DUMPS: "Take the newest dump of each graph that asks for it.",
     REFRESH_BUCKET: "Bring one bucket of the graph and its embeddings up to date.",
     BUILD_INDEXES: "Bring the adjacency and the vector indexes up to date.",
     MAP_TASK: "Map one task: from its schema files to mapping and metrics.",

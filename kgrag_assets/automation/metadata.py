@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from kgrag_assets.lake.lake import Written
+from kgrag_assets.lake.changes import Written
 from kgrag_assets.rows.table import Table
 
 BAR_WIDTH = 30

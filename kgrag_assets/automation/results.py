@@ -10,9 +10,10 @@ import dagster as dg
 import polars as pl
 
 from kgrag_assets.automation.metadata import written_metadata
+from kgrag_assets.lake.changes import Written
 from kgrag_assets.lake.files import LakeError
 from kgrag_assets.lake.lake import Lake
-from kgrag_assets.rows.table import ROW_KEY, Table
+from kgrag_assets.rows.table import Table
 
 
 @contextmanager
@@ -41,28 +42,28 @@ def store(
     Call it under ``lake.lock``. The data version is the hash of the row keys, so an unchanged partition
     wakes nothing downstream.
     """
-    before = set(lake.read(table, partition)[ROW_KEY].to_list()) if _readable(lake, table, partition) else set()
-    after = set(frame[ROW_KEY].to_list())
     written = lake.write(table, partition, frame)
+    return described(
+        written, check_results=check_results, asset_key=asset_key, column_lineage=column_lineage, **metadata
+    )
+
+
+def described(
+    written: Written,
+    *,
+    check_results: Sequence[dg.AssetCheckResult] = (),
+    asset_key: str | None = None,
+    column_lineage: dg.TableColumnLineage | None = None,
+    **metadata: Any,
+) -> dg.MaterializeResult[None]:
+    """Describe what was written to a partition, with its data version."""
     if column_lineage is not None:
         metadata["dagster/column_lineage"] = column_lineage
     return dg.MaterializeResult(
         asset_key=asset_key,
         data_version=dg.DataVersion(written.data_version),
         metadata=written_metadata(
-            written,
-            kept=len(before & after),
-            computed=len(after - before),
-            removed=len(before - after),
-            **metadata,
+            written, kept=written.kept, computed=written.added, removed=written.removed, **metadata
         ),
         check_results=list(check_results),
     )
-
-
-def _readable(lake: Lake, table: Table, partition: str | None) -> bool:
-    try:
-        lake.read(table, partition)
-    except LakeError:
-        return False
-    return True

@@ -51,13 +51,14 @@ def _explained() -> Iterator[None]:
     from kgrag_assets.cli.exporting import ExportError
     from kgrag_assets.cli.running import RunError
     from kgrag_assets.cli.showing import ShowError
+    from kgrag_assets.knowledge.errors import KnowledgeError
     from kgrag_assets.lake.files import LakeError
     from kgrag_assets.schemas.errors import SchemaError
     from kgrag_assets.settings import SettingsError
 
     try:
         yield
-    except (SchemaError, SettingsError, ShowError, ExportError) as error:
+    except (SchemaError, SettingsError, ShowError, ExportError, KnowledgeError) as error:
         _fail(str(error), EXIT_INPUT)
     except (RunError, LakeError) as error:
         _fail(str(error), EXIT_FAILED)
@@ -204,6 +205,87 @@ def status(
         console.print("What follows a stale asset is recomputed only where its content changes. Run: kgrag run TASK")
     if rows and exit_code:
         raise typer.Exit(EXIT_STALE)
+
+
+@app.command(epilog="Example: kgrag graphs --json")
+def graphs(as_json: AsJson = False) -> None:
+    """List the knowledge graphs: what the lake holds of each, and how fresh it is."""
+    from kgrag_assets.cli.graphs import listed_graphs
+    from kgrag_assets.cli.place import read_settings
+    from kgrag_assets.lake.lake import Lake
+
+    with _explained():
+        rows = listed_graphs(Lake.at(read_settings().lake))
+    if as_json:
+        _print_json(rows)
+        return
+    table = Table("graph", "format", "entities", "triples", "rejected", "changes", "last change", "note")
+    for row in rows:
+        age = row["behind_s"]
+        fresh = "not followed" if not row["followed"] else "no look yet" if age is None else f"{_ago(age)} ago"
+        numbers = [f"{row[name]:,}" for name in ("entities", "triples", "rejected_lines", "changes")]
+        table.add_row(*(Text(cell) for cell in (row["graph"], row["format"], *numbers, fresh, plain(row["problem"]))))
+    console.print(table)
+    if not rows:
+        console.print("No knowledge graph yet: make a folder below input/knowledge_graphs with a kg.yaml")
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+@app.command(epilog="Examples: kgrag refresh · kgrag refresh wikidata --only-take")
+def refresh(
+    graph: Annotated[
+        str | None, typer.Argument(metavar="[GRAPH]", help="One graph; all followed where not given.")
+    ] = None,
+    only_take: Annotated[
+        bool, typer.Option("--only-take", help="Take the changes and let another run apply them.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take what changed at the source of a knowledge graph, and bring the graph up to date."""
+    from kgrag_assets.cli.graphs import take_changes
+    from kgrag_assets.cli.place import opened
+    from kgrag_assets.cli.progress import RichProgress
+    from kgrag_assets.cli.running import RunReport, bring_graph_up_to_date
+
+    began = time.monotonic()
+    report = RunReport("knowledge graphs")
+    with (
+        _explained(),
+        RichProgress(errors if as_json else console) as progress,
+        opened({"progress": progress}) as place,
+    ):
+        looks = take_changes(place, graph)
+        if not only_take:
+            report = bring_graph_up_to_date(place, progress.job)
+    if as_json:
+        _print_json(
+            {
+                "looks": [{"graph": look.graph, **look.summary()} for look in looks],
+                "steps": [vars(step) for step in report.steps],
+                "seconds": round(time.monotonic() - began, 1),
+            }
+        )
+        return
+    for look in looks:
+        said = look.summary()
+        counts = ", ".join(f"{said[name]:,} {name}" for name in ("edited", "deleted", "redirected") if name in said)
+        console.print(Text(f"{look.graph}: {counts or 'nothing taken'}"))
+        if said.get("problem"):
+            console.print(Text(f"  {plain(str(said['problem']))}", style="yellow"))
+    computed = sum(step.computed for step in report.steps)
+    removed = sum(step.removed for step in report.steps)
+    console.print(
+        Text(
+            f"{len(report.steps)} steps: {computed:,} rows computed, {removed:,} removed, "
+            f"{time.monotonic() - began:.1f} s"
+        )
+    )
 
 
 @app.command(epilog="Examples: kgrag show demo_clinic · kgrag show demo_clinic pat_master.dob")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import dagster as dg
 
-from kgrag_assets.automation.inputs import GRAPH_FILES, TASK_FILES, TASK_OPTIONS, report_changes
+from kgrag_assets.automation.inputs import GRAPH_CHANGES, GRAPH_FILES, TASK_FILES, TASK_OPTIONS, report_changes
 from kgrag_assets.automation.jobs import BUILD_INDEXES, JOB_ASSETS, LOAD_GRAPH, MAP_TASK, PUBLISH, REFRESH_BUCKET
 from kgrag_assets.automation.partitions import bucket_names
 from kgrag_assets.automation.staleness import Stale, find_stale
 from kgrag_assets.cli.place import Place
-from kgrag_assets.knowledge.sensors import see_graphs
+from kgrag_assets.knowledge.sensors import followed_graphs, see_changes, see_graphs
 from kgrag_assets.rows.catalog import TASK_TABLES
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
@@ -71,10 +71,16 @@ def observe(place: Place, task: str | None) -> list[str]:
         problem = seen.problems.get(task, f"there is no folder of that name in {tasks}; see `kgrag tasks`")
         raise SchemaError(f"task {task!r}: {problem}")
     place.instance.add_dynamic_partitions("tasks", seen.names)
-    report_changes(place.instance, GRAPH_FILES, {None: see_graphs(place.lake)})
+    observe_graphs(place)
     report_changes(place.instance, TASK_FILES, seen.files)
     report_changes(place.instance, TASK_OPTIONS, seen.options)
     return seen.names
+
+
+def observe_graphs(place: Place) -> None:
+    """Tell Dagster of changed graph files, and of changes that were taken from graphs' sources."""
+    report_changes(place.instance, GRAPH_FILES, {None: see_graphs(place.lake)})
+    report_changes(place.instance, GRAPH_CHANGES, {None: see_changes(place.lake, followed_graphs(place.lake))})
 
 
 def stale_of(place: Place, job: str, partitions: Sequence[str | None]) -> list[Stale]:
@@ -99,11 +105,16 @@ def _failed_calls(place: Place, task: str | None) -> int:
     return int(statuses.is_in(FAILED_STATUSES).sum())
 
 
-def plan(place: Place, task: str) -> Iterator[tuple[str, list[str | None]]]:
-    """Name the jobs that bring a task up to date, in order, each with its partitions."""
+def graph_plan(place: Place) -> Iterator[tuple[str, list[str | None]]]:
+    """Name the jobs that bring the graph up to date, in order, each with its partitions."""
     yield LOAD_GRAPH, [None]
     yield REFRESH_BUCKET, list(bucket_names(place.settings.graph.buckets))
     yield BUILD_INDEXES, [None]
+
+
+def plan(place: Place, task: str) -> Iterator[tuple[str, list[str | None]]]:
+    """Name the jobs that bring a task up to date, in order, each with its partitions."""
+    yield from graph_plan(place)
     yield MAP_TASK, [task]
     yield PUBLISH, [None]
 
@@ -122,8 +133,27 @@ def bring_up_to_date(place: Place, task: str, on_job: Callable[[str, str | None]
     """
     close_dead_runs(place.instance)
     observe(place, task)
-    report = RunReport(task)
-    for job, partitions in plan(place, task):
+    return _run_plan(place, plan(place, task), RunReport(task), on_job)
+
+
+def bring_graph_up_to_date(place: Place, on_job: Callable[[str, str | None], None]) -> RunReport:
+    """Run what is stale of the graph, in order.
+
+    Raises:
+        RunError: a step failed; what ran before stays and is not run again.
+    """
+    close_dead_runs(place.instance)
+    observe_graphs(place)
+    return _run_plan(place, graph_plan(place), RunReport("knowledge graphs"), on_job)
+
+
+def _run_plan(
+    place: Place,
+    jobs: Iterable[tuple[str, list[str | None]]],
+    report: RunReport,
+    on_job: Callable[[str, str | None], None],
+) -> RunReport:
+    for job, partitions in jobs:
         by_partition: dict[str | None, list[str]] = {}
         for stale in stale_of(place, job, partitions):
             by_partition.setdefault(stale.partition, []).append(stale.asset)

@@ -1,6 +1,5 @@
 """The assets of the indexing room: embeddings by bucket and task, and the vector indexes over the graph."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
@@ -12,21 +11,24 @@ from kgrag_assets.automation.inputs import OWNERS
 from kgrag_assets.automation.metadata import lineage, markdown_table, table_metadata
 from kgrag_assets.automation.partitions import TASKS, bucket_names, bucket_partitions
 from kgrag_assets.automation.progress import Progress
-from kgrag_assets.automation.results import explained_failures, store
-from kgrag_assets.indexing.embedding import embed_rows, wanted_attributes, wanted_entities, wanted_triples
+from kgrag_assets.automation.results import described, explained_failures, store
+from kgrag_assets.indexing.embedding import embed_rows, wanted_attributes
 from kgrag_assets.indexing.entity_text import TEXT_VERSION as ENTITY_TEXT_VERSION
+from kgrag_assets.indexing.graph_embedding import UPSTREAM, embed_partition
 from kgrag_assets.indexing.hnsw import HnswIndex
 from kgrag_assets.indexing.manifest import IndexFileError
 from kgrag_assets.indexing.recall import recall_at_k
-from kgrag_assets.indexing.update import distinct_rows, open_previous, update_index
+from kgrag_assets.indexing.recall_scan import recall_against_scan
+from kgrag_assets.indexing.stored_vectors import StoredVectors, stored_vectors
+from kgrag_assets.indexing.update import open_previous, update_index
 from kgrag_assets.lake.files import replace_folder
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.embedders import Embedder
 from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
-from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS, vectors_of
+from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
-from kgrag_assets.rows.table import ROW_KEY, Table, TableError
+from kgrag_assets.rows.table import Table, TableError
 from kgrag_assets.schemas.attribute_text import TEXT_VERSION as ATTRIBUTE_TEXT_VERSION
 from kgrag_assets.settings import Settings
 
@@ -35,29 +37,31 @@ RECALL_FLOOR = 0.95
 NEAREST_SHOWN = 10
 
 
-def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
-    """Make the assets of this room; ``model_id`` is the embedder's, part of the code version."""
-    buckets = bucket_partitions(settings.graph.buckets)
+def build(settings: Settings, model_id: str, graph_model_id: str) -> list[dg.AssetsDefinition]:
+    """Make the assets of this room.
 
-    def embeddings(
-        table: Table,
-        upstream: Table,
-        wanted: Callable[[pl.DataFrame, str], pl.DataFrame],
-        partitions: dg.PartitionsDefinition[str],
-        description: str,
-        text_version: str,
-    ) -> dg.AssetsDefinition:
+    Args:
+        settings: the settings.
+        model_id: the embedder of attributes, part of the code version.
+        graph_model_id: that of the graph's rows, which may be a cheap first stage.
+    """
+    buckets = bucket_partitions(settings.graph.buckets)
+    model_kinds = {
+        "pytorch" if settings.embedder.kind == "sentence-transformers" else settings.embedder.kind,
+        "parquet",
+    }
+
+    def embeddings(table: Table, description: str) -> dg.AssetsDefinition:
+        upstream = UPSTREAM[table.name]
+
         @dg.asset(
             name=table.name,
             deps=[upstream.name],
-            partitions_def=partitions,
+            partitions_def=buckets,
             group_name="indexing",
-            code_version=f"{text_version}/{model_id}",
+            code_version=f"{ENTITY_TEXT_VERSION}/{graph_model_id}",
             owners=OWNERS,
-            kinds={
-                "pytorch" if settings.embedder.kind == "sentence-transformers" else settings.embedder.kind,
-                "parquet",
-            },
+            kinds=model_kinds,
             automation_condition=when_content_changed(),
             description=description,
             metadata=table_metadata(table),
@@ -65,61 +69,81 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
         def embedded(
             context: dg.AssetExecutionContext,
             lake: dg.ResourceParam[Lake],
-            embedder: dg.ResourceParam[Embedder],
+            graph_embedder: dg.ResourceParam[Embedder],
             progress: dg.ResourceParam[Progress],
         ) -> dg.MaterializeResult:
             partition = context.partition_key
             failures = explained_failures(EmbeddingError, ModelUnavailableError, TableError)
             with failures, lake.lock(table.name, partition):
-                rows = wanted(lake.read(upstream, partition), embedder.model_id)
-                done = embed_rows(
-                    rows,
-                    lake.read(table, partition),
-                    lake.read_parts(table, partition),
-                    embedder,
-                    table=table,
-                    checkpoint=settings.embedder.checkpoint_texts,
-                    save_part=lambda part: lake.write_part(table, partition, part),
-                    start_progress=lambda total: progress.track(f"{table.name} {partition}", total),
-                )
-                return store(
+                done = embed_partition(
                     lake,
                     table,
                     partition,
-                    done.frame,
+                    graph_embedder,
+                    checkpoint=settings.embedder.checkpoint_texts,
+                    start_progress=lambda total: progress.track(f"{table.name} {partition}", total),
+                )
+                return described(
+                    done.written,
                     texts_embedded=done.texts_embedded,
                     vectors_reused=done.vectors_reused,
-                    model=embedder.model_id,
-                    sample=markdown_table(done.frame.select("text"), limit=8),
-                    column_lineage=lineage({"text": [(upstream.name, name) for name in _text_columns(upstream)]}),
+                    model=graph_embedder.model_id,
+                    sample=markdown_table(lake.scan(table, partition, ["text"]).head(8).collect(), limit=8),
+                    column_lineage=_column_lineage(upstream),
                 )
 
         return embedded
 
     entity_embeddings = embeddings(
         ENTITY_EMBEDDINGS,
-        KG_ENTITIES,
-        wanted_entities,
-        buckets,
         "A vector per entity, of its label, aliases and description. Only changed texts are embedded.",
-        ENTITY_TEXT_VERSION,
     )
     triple_embeddings = embeddings(
         TRIPLE_EMBEDDINGS,
-        KG_TRIPLES,
-        wanted_triples,
-        buckets,
         "A vector per triple, verbalised from its labels. Only changed texts are embedded.",
-        ENTITY_TEXT_VERSION,
     )
-    attribute_embeddings = embeddings(
-        ATTRIBUTE_EMBEDDINGS,
-        SCHEMA_ATTRIBUTES,
-        wanted_attributes,
-        TASKS,
-        "Vectors of each attribute: of its name alone, and of its name with the descriptions.",
-        ATTRIBUTE_TEXT_VERSION,
+
+    @dg.asset(
+        deps=[SCHEMA_ATTRIBUTES.name],
+        partitions_def=TASKS,
+        group_name="indexing",
+        code_version=f"{ATTRIBUTE_TEXT_VERSION}/{model_id}",
+        owners=OWNERS,
+        kinds=model_kinds,
+        automation_condition=when_content_changed(),
+        description="Vectors of each attribute: of its name alone, and of its name with the descriptions.",
+        metadata=table_metadata(ATTRIBUTE_EMBEDDINGS),
     )
+    def attribute_embeddings(
+        context: dg.AssetExecutionContext,
+        lake: dg.ResourceParam[Lake],
+        embedder: dg.ResourceParam[Embedder],
+        progress: dg.ResourceParam[Progress],
+    ) -> dg.MaterializeResult:
+        partition, table = context.partition_key, ATTRIBUTE_EMBEDDINGS
+        failures = explained_failures(EmbeddingError, ModelUnavailableError, TableError)
+        with failures, lake.lock(table.name, partition):
+            done = embed_rows(
+                wanted_attributes(lake.read(SCHEMA_ATTRIBUTES, partition), embedder.model_id),
+                lake.read(table, partition),
+                lake.read_parts(table, partition),
+                embedder,
+                table=table,
+                checkpoint=settings.embedder.checkpoint_texts,
+                save_part=lambda part: lake.write_part(table, partition, part),
+                start_progress=lambda total: progress.track(f"{table.name} {partition}", total),
+            )
+            return store(
+                lake,
+                table,
+                partition,
+                done.frame,
+                texts_embedded=done.texts_embedded,
+                vectors_reused=done.vectors_reused,
+                model=embedder.model_id,
+                sample=markdown_table(done.frame.select("text"), limit=8),
+                column_lineage=_column_lineage(SCHEMA_ATTRIBUTES),
+            )
 
     def index(name: str, table: Table, id_column: str, description: str) -> dg.AssetsDefinition:
         parameters = settings.index
@@ -128,7 +152,7 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
             name=name,
             deps=[table.name],
             group_name="indexing",
-            code_version=f"hnsw-1/{parameters.model_dump_json()}/{model_id}",
+            code_version=f"hnsw-2/{parameters.model_dump_json()}/{graph_model_id}",
             owners=OWNERS,
             kinds={"faiss"},
             automation_condition=when_content_changed(),
@@ -142,42 +166,48 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
                 )
             ],
         )
-        def vector_index(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
-            with explained_failures(TableError, IndexFileError), lake.lock(name):
-                rows = distinct_rows(lake.read_all(table, bucket_names(settings.graph.buckets)), id_column)
-                vectors = vectors_of(rows)
+        def vector_index(
+            context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
+        ) -> dg.MaterializeResult:
+            names = bucket_names(settings.graph.buckets)
+            failures = explained_failures(TableError, IndexFileError)
+            with failures, lake.lock(name), stored_vectors(lake, table, names, id_column) as stored:
                 folder = lake.paths.arrays(name)
-                previous = _previous(context, folder)
                 updated = update_index(
-                    previous,
-                    ids=rows[id_column].to_list(),
-                    row_keys=rows[ROW_KEY].to_list(),
-                    vectors=vectors,
-                    model_id=model_id,
+                    _previous(context, folder),
+                    ids=stored.ids,
+                    row_keys=stored.row_keys,
+                    vectors=stored,
+                    model_id=graph_model_id,
                     settings=parameters,
+                    start_progress=lambda total: progress.track(name, total),
                 )
                 if updated.changed:
                     replace_folder(folder, updated.index.save)
-                recall = recall_at_k(updated.index, vectors, rows[id_column].to_list(), sample=RECALL_SAMPLE)
                 report = updated.report
+                if report.rebuilt:
+                    recall = recall_at_k(updated.index, stored, stored.ids, sample=RECALL_SAMPLE)
+                else:
+                    recall = recall_against_scan(updated.index, stored.sample(RECALL_SAMPLE))
+                nearest = _nearest(lake, table, id_column, updated.index, stored)
                 return dg.MaterializeResult(
                     data_version=dg.DataVersion(updated.index.data_version),
                     metadata={
-                        "dagster/row_count": rows.height,
+                        "dagster/row_count": len(stored),
                         "rows_kept": report.kept,
                         "rows_computed": report.added + report.changed,
                         "rows_removed": report.removed + report.changed,
                         "base_rebuilt": report.rebuilt,
                         "file_written": updated.changed,
                         "recall_at_10": recall,
-                        "nearest": markdown_table(_nearest(updated.index, rows, id_column, vectors)),
+                        "nearest": markdown_table(nearest),
                         "path": dg.MetadataValue.path(str(folder)),
                     },
                     check_results=[
                         dg.AssetCheckResult(
                             check_name="recall_at_10",
                             passed=recall >= RECALL_FLOOR,
-                            metadata={"recall_at_10": recall, "sample": min(RECALL_SAMPLE, rows.height)},
+                            metadata={"recall_at_10": recall, "sample": min(RECALL_SAMPLE, len(stored))},
                         )
                     ],
                 )
@@ -193,18 +223,26 @@ def build(settings: Settings, model_id: str) -> list[dg.AssetsDefinition]:
     ]
 
 
-def _nearest(index: HnswIndex, rows: pl.DataFrame, id_column: str, vectors: np.ndarray) -> pl.DataFrame:
+def _nearest(lake: Lake, table: Table, id_column: str, index: HnswIndex, stored: StoredVectors) -> pl.DataFrame:
     """Show what a few rows, evenly spread, have as their nearest other row."""
-    places = np.unique(np.linspace(0, rows.height - 1, min(NEAREST_SHOWN, rows.height)).astype(np.int64))
-    texts = dict(rows.select(id_column, "text").iter_rows())
-    shown = []
-    for query in places.tolist():
-        own = rows[id_column][query]
-        hits = index.search(vectors[query : query + 1], 2).of(0)
-        other = next(((hit, score) for hit, score in hits if hit != own), None)
+    schema = {"text": pl.String, "nearest": pl.String, "cosine": pl.Float64}
+    places = np.unique(np.linspace(0, len(stored) - 1, min(NEAREST_SHOWN, len(stored))).astype(np.int64))
+    if not len(stored):
+        return pl.DataFrame(schema=schema)
+    hits = index.search(stored(places), 2)
+    pairs = []
+    for row, place in enumerate(places.tolist()):
+        own = stored.ids[place]
+        other = next(((hit, score) for hit, score in hits.of(row) if hit != own), None)
         if other is not None:
-            shown.append((texts[own], texts[other[0]], other[1]))
-    return pl.DataFrame(shown, schema={"text": pl.String, "nearest": pl.String, "cosine": pl.Float64}, orient="row")
+            pairs.append((own, *other))
+    wanted = pl.DataFrame(
+        {id_column: list({entry for pair in pairs for entry in pair[:2]})}, schema={id_column: pl.String}
+    )
+    rows = [lake.scan(table, name, [id_column, "text"]) for name in lake.partitions(table)]
+    texts = dict(pl.concat(rows).join(wanted.lazy(), on=id_column, how="semi").collect().iter_rows())
+    shown = [(texts[own], texts[other], score) for own, other, score in pairs]
+    return pl.DataFrame(shown, schema=schema, orient="row")
 
 
 def _previous(context: dg.AssetExecutionContext, folder: Path) -> HnswIndex | None:
@@ -216,10 +254,13 @@ def _previous(context: dg.AssetExecutionContext, folder: Path) -> HnswIndex | No
         return None
 
 
-def _text_columns(table: Table) -> list[str]:
-    by_table = {
-        KG_ENTITIES.name: ["label", "aliases", "description"],
-        KG_TRIPLES.name: ["head_label", "relation_label", "tail_label"],
-        SCHEMA_ATTRIBUTES.name: ["table_name", "column_name", "table_description", "column_description"],
-    }
-    return by_table[table.name]
+def _column_lineage(upstream: Table) -> dg.TableColumnLineage:
+    return lineage({"text": [(upstream.name, column) for column in _TEXT_COLUMNS[upstream.name]]})
+
+
+# The columns that an embedded text is made of.
+_TEXT_COLUMNS = {
+    KG_ENTITIES.name: ["label", "aliases", "description"],
+    KG_TRIPLES.name: ["head_label", "relation_label", "tail_label"],
+    SCHEMA_ATTRIBUTES.name: ["table_name", "column_name", "table_description", "column_description"],
+}

@@ -3,71 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from kgrag_assets.indexing.hnsw_base import IndexHNSW, base_vectors, read_base, search_base, write_base
-from kgrag_assets.indexing.manifest import (
-    FORMAT,
-    MANIFEST_NAME,
-    HnswParameters,
-    IndexFileError,
-    Manifest,
-    file_entry,
-    read_manifest,
-    write_manifest,
-)
+from kgrag_assets.indexing.hnsw_base import Selection, base_vectors, exact_base, search_base
+from kgrag_assets.indexing.hnsw_files import IndexParts, open_parts, save_parts
+from kgrag_assets.indexing.index_rows import IndexRows, as_series, hash_of
 from kgrag_assets.indexing.port import Hits
-from kgrag_assets.rows.keys import data_version_of, key_of
+from kgrag_assets.rows.keys import key_of
 
-BASE_FILE, DELTA_FILE, IDS_FILE = "base.faiss", "delta.npy", "ids.parquet"
-
-_IDS_SCHEMA = pl.Schema({"id": pl.String, "row_key": pl.String, "part": pl.String, "place": pl.Int64})
+# Queries compared with the delta at once: bounds the memory to this many rows of similarities.
+_BLOCK = 64
 
 
 @dataclass(frozen=True)
-class HnswIndex:
-    """An index in memory. Rows of the base that are not ``alive`` were changed or removed since it was built.
+class HnswIndex(IndexParts):
+    """An index that can be searched. Its base has one node for rows with equal vectors.
 
-    ``base`` is a ``faiss.IndexHNSWFlat`` or None where all rows lie in the delta. Rows with equal vectors share one
-    node of it, given by ``nodes``: a graph of many equal vectors falls into islands that a search never leaves
-    (80 copies of each of 100 vectors: recall@10 of 0.68).
+    A graph of many equal vectors falls into islands that a search never leaves (80 copies of each of 100 vectors:
+    recall@10 of 0.68). A ``restricted`` view can neither be saved nor updated.
     """
 
-    model_id: str
-    dimension: int
-    parameters: HnswParameters
-    base: IndexHNSW
-    base_ids: tuple[str, ...]
-    base_keys: tuple[str, ...]
-    nodes: np.ndarray
-    alive: np.ndarray
-    delta: np.ndarray
-    delta_ids: tuple[str, ...]
-    delta_keys: tuple[str, ...]
-    data_version: str
-
-    @property
-    def size(self) -> int:
-        """Number of rows that a search can return."""
-        return int(self.alive.sum()) + len(self.delta_ids)
-
-    @cached_property
-    def _rows_by_node(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the base ordered by their node, and where each node's rows begin."""
-        order = np.argsort(self.nodes, kind="stable")
-        starts = np.searchsorted(self.nodes[order], np.arange(int(self.base.ntotal) + 1))
-        return order, starts
-
-    def live_keys(self) -> dict[str, str]:
-        """Return the row key of every live row by its id."""
-        live = {self.base_ids[place]: self.base_keys[place] for place in np.flatnonzero(self.alive)}
-        live.update(zip(self.delta_ids, self.delta_keys, strict=True))
-        return live
+    restricted: bool = False
 
     def search(self, queries: np.ndarray, k: int) -> Hits:
         """Return the k nearest live rows of each query; equal scores stand in the order of their ids.
@@ -79,211 +40,142 @@ class HnswIndex:
         Raises:
             ValueError: the queries' shape does not fit, or k is below 1.
         """
+        return self._search(queries, k, exact=False)
+
+    def search_exact(self, queries: np.ndarray, k: int) -> Hits:
+        """Compare every live row, as the index keeps it, with each query; arguments as of ``search``."""
+        return self._search(queries, k, exact=True)
+
+    def _search(self, queries: np.ndarray, k: int, *, exact: bool) -> Hits:
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         if k < 1:
             raise ValueError(f"k must be at least 1, not {k}")
         if queries.ndim != 2 or queries.shape[1] != self.dimension:
             raise ValueError(f"queries have shape {queries.shape}, the index holds vectors of length {self.dimension}")
-        found: list[list[tuple[float, str]]] = [[] for _ in range(len(queries))]
-        self._search_base(queries, k, found)
-        self._search_delta(queries, k, found)
-        scores = np.full((len(queries), k), np.nan, dtype=np.float32)
         ids: list[list[str]] = []
-        for row, hits in enumerate(found):
-            best = sorted(hits)[:k]
-            ids.append([hit for _, hit in best])
-            scores[row, : len(best)] = [-negative for negative, _ in best]
-        return Hits(ids=ids, scores=scores)
+        scores: list[list[float]] = []
+        of_delta = self._delta_hits(queries, k)
+        for of_query, (likeness, rows) in enumerate(self._base_hits(queries, k, exact=exact)):
+            found = self.base_rows.texts(rows)
+            # FAISS gives the best first: where no two are alike and nothing joins them, that is the order.
+            if not of_delta and len(set(likeness)) == len(likeness):
+                ids.append(found)
+                scores.append(likeness)
+                continue
+            hits = [(-score, entry) for score, entry in zip(likeness, found, strict=True)]
+            best = sorted(hits + of_delta[of_query] if of_delta else hits)[:k]
+            ids.append([entry for _, entry in best])
+            scores.append([-score for score, _ in best])
+        table = np.full((len(queries), k), np.nan, dtype=np.float32)
+        for row, likeness in zip(table, scores, strict=True):
+            row[: len(likeness)] = likeness
+        return Hits(ids=ids, scores=table)
 
-    def _search_base(self, queries: np.ndarray, k: int, found: list[list[tuple[float, str]]]) -> None:
-        if not self.alive.any() or not len(queries):
-            return
-        rows = np.flatnonzero(self.alive)
-        if 2 * len(rows) < len(self.alive):
-            # The walk through a graph of mostly dead rows ends before it has met k live ones.
-            vectors = base_vectors(self.base)[self.nodes[rows]]
-            _exact(queries, vectors, [self.base_ids[row] for row in rows], min(k, len(rows)), found)
-            return
+    @cached_property
+    def _selection(self) -> Selection:
+        if self._one_row_each:
+            return Selection.of(self.alive)
         living = np.zeros(int(self.base.ntotal), dtype=bool)
-        living[self.nodes[rows]] = True
-        wanted = min(k, int(living.sum()))
-        order, starts = self._rows_by_node
-        similarity, nodes = search_base(self.base, queries, wanted, living, self.parameters.ef_search)
-        for query in range(len(queries)):
-            for score, node in zip(similarity[query], nodes[query], strict=True):
-                if node >= 0:  # FAISS fills up with -1 where it found fewer
-                    of_node = order[starts[node] : starts[node + 1]]
-                    found[query].extend((-float(score), self.base_ids[row]) for row in of_node if self.alive[row])
+        living[self.nodes[self.alive]] = True
+        return Selection.of(living)
 
-    def _search_delta(self, queries: np.ndarray, k: int, found: list[list[tuple[float, str]]]) -> None:
-        if self.delta_ids:
-            _exact(queries, self.delta, self.delta_ids, min(k, len(self.delta_ids)), found)
+    @cached_property
+    def _one_row_each(self) -> bool:
+        """Whether node i is row i, as it is where no vector stands twice."""
+        return self.base is not None and int(self.base.ntotal) == len(self.base_rows)
+
+    @cached_property
+    def _rows_by_node(self) -> tuple[np.ndarray, memoryview]:
+        """Live rows of the base ordered by their node, and where each node's rows begin."""
+        live = np.flatnonzero(self.alive)
+        order = live[np.argsort(self.nodes[live], kind="stable")]
+        starts = np.searchsorted(self.nodes[order], np.arange(int(self.base.ntotal) + 1))
+        return order, starts.data
+
+    def _base_hits(self, queries: np.ndarray, k: int, *, exact: bool) -> list[tuple[list[float], list[int]]]:
+        """Return similarities, best first, and rows of the base for each query."""
+        if self.base is None or not len(queries) or not self._selection.chosen:
+            return [([], []) for _ in queries]
+        wanted = min(k, self._selection.chosen)
+        if exact:
+            similarity, nodes = exact_base(self.base, queries, wanted, self._selection)
+        else:
+            similarity, nodes = search_base(self.base, queries, wanted, self._selection, self.parameters.ef_search)
+        found = list(zip(similarity.tolist(), nodes.tolist(), strict=True))
+        return found if self._one_row_each else [self._spread(scores, places, k) for scores, places in found]
+
+    def _spread(self, scores: list[float], nodes: list[int], k: int) -> tuple[list[float], list[int]]:
+        """Put the first k live rows of each node in its place; rows of a node stand in the order of their ids."""
+        order, starts = self._rows_by_node
+        likeness: list[float] = []
+        rows: list[int] = []
+        for score, node in zip(scores, nodes, strict=True):
+            start, end = starts[node], min(starts[node + 1], starts[node] + k)
+            of_node = order[start:end].tolist() if end > start + 1 else [order.item(start)]
+            rows += of_node
+            likeness += [score] * len(of_node)
+            if len(rows) >= k and len(set(likeness[k - 1 :])) > 1:
+                break
+        return likeness, rows
+
+    def _delta_hits(self, queries: np.ndarray, k: int) -> list[list[tuple[float, str]]]:
+        """Return (negative similarity, id) of the rows of the delta that may be among the k nearest of each query."""
+        found: list[list[tuple[float, str]]] = []
+        count = len(self.delta)
+        for start in range(0, len(queries) if count else 0, _BLOCK):
+            for scores in queries[start : start + _BLOCK] @ self.delta.T:
+                # Everything as good as the k-th, so that ties are broken by id, not by chance.
+                least = np.partition(scores, -k)[-k] if k < count else -np.inf
+                places = np.flatnonzero(scores >= least)
+                found.append(list(zip((-scores[places]).tolist(), self.delta_rows.texts(places.tolist()), strict=True)))
+        return found
 
     def restricted_to(self, ids: Iterable[str]) -> HnswIndex:
         """Return a view that finds only these ids, sharing this index's memory; it cannot be saved or updated."""
-        wanted = set(ids)
-        alive = self.alive & np.array([entry in wanted for entry in self.base_ids], dtype=bool)
-        kept = [place for place, entry in enumerate(self.delta_ids) if entry in wanted]
-        if int(alive.sum()) + len(kept) == self.size:
+        wanted = as_series(ids)
+        alive = self.alive & self._among(self.base_rows, wanted)
+        kept = np.flatnonzero(self._among(self.delta_rows, wanted))
+        if int(np.count_nonzero(alive)) + len(kept) == self.size:
             return self
-        found = [self.base_ids[place] for place in np.flatnonzero(alive)] + [self.delta_ids[place] for place in kept]
-        version = key_of("restricted", self.data_version, sorted(found))
-        return HnswIndex(
-            model_id=self.model_id,
-            dimension=self.dimension,
-            parameters=self.parameters,
-            base=self.base,
-            base_ids=self.base_ids,
-            base_keys=self.base_keys,
-            nodes=self.nodes,
-            alive=alive,
-            delta=self.delta[kept],
-            delta_ids=tuple(self.delta_ids[place] for place in kept),
-            delta_keys=tuple(self.delta_keys[place] for place in kept),
-            data_version=version,
+        view = replace(
+            self, alive=alive, delta=self.delta[kept], delta_rows=self.delta_rows.take(kept), restricted=True
         )
+        return replace(view, rows_version=key_of("restricted", self.rows_version, hash_of(view.live_rows()["id"])))
 
-    def save(self, folder: Path) -> None:
+    @staticmethod
+    def _among(rows: IndexRows, wanted: pl.Series) -> np.ndarray:
+        return rows.frame()["id"].is_in(wanted.implode()).to_numpy().astype(bool)
+
+    def vectors_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the vectors of some rows of the base as it keeps them, float32 of shape (rows, dimension)."""
+        return base_vectors(self.base, self.nodes[rows])
+
+    def save(self, folder: Path, previous_folder: Path | None = None) -> None:
         """Write the index's files and manifest into an empty folder; wrap with ``lake.files.replace_folder``.
+
+        A base that lies on disk already is linked, not copied.
+
+        Args:
+            folder: an empty folder.
+            previous_folder: where the base lies now, if it was moved since it was opened.
 
         Raises:
             OSError: the disk is full or cannot be written.
+            ValueError: the index is a restricted view.
         """
-        names = [DELTA_FILE, IDS_FILE]
-        with (folder / DELTA_FILE).open("wb") as handle:
-            np.save(handle, self.delta, allow_pickle=False)
-        with (folder / IDS_FILE).open("wb") as handle:
-            self._ids_frame().write_parquet(handle, compression="zstd")
-        if self.base is not None:
-            names.append(BASE_FILE)
-            write_base(self.base, folder / BASE_FILE)
-        manifest = Manifest(
-            format=FORMAT,
-            model_id=self.model_id,
-            dimension=self.dimension,
-            base_rows=len(self.base_ids),
-            delta_rows=len(self.delta_ids),
-            dead_rows=len(self.base_ids) - int(self.alive.sum()),
-            live_rows=self.size,
-            parameters=self.parameters,
-            data_version=self.data_version,
-            files={name: file_entry(folder / name) for name in names},
-        )
-        write_manifest(folder, manifest)
-
-    def _ids_frame(self) -> pl.DataFrame:
-        parts = ["base" if living else "dead" for living in self.alive] + ["delta"] * len(self.delta_ids)
-        places = [*self.nodes.tolist(), *range(len(self.delta_ids))]
-        columns = {
-            "id": [*self.base_ids, *self.delta_ids],
-            "row_key": [*self.base_keys, *self.delta_keys],
-            "part": parts,
-            "place": places,
-        }
-        return pl.DataFrame(columns, schema=_IDS_SCHEMA)
+        if self.restricted:
+            raise ValueError("a view that is restricted to some ids cannot be saved: save the whole index")
+        saved = self.saved_base
+        if saved is not None and previous_folder is not None:
+            saved = replace(saved, folder=previous_folder.resolve())
+        save_parts(replace(self, saved_base=saved), folder)
 
     @classmethod
     def open(cls, folder: Path) -> HnswIndex:
-        """Open a saved index.
+        """Open a saved index, mapped into memory: its files' sizes, ends and counts must agree.
 
         Raises:
             IndexFileError: a file is missing, damaged, or does not agree with the others.
         """
-        manifest = read_manifest(folder)
-        ids = _read_ids(folder / IDS_FILE)
-        delta = _read_delta(folder / DELTA_FILE)
-        base = read_base(folder / BASE_FILE) if BASE_FILE in manifest.files else None
-        of_base, of_delta = ids.filter(pl.col("part") != "delta"), ids.filter(pl.col("part") == "delta")
-        index = cls(
-            model_id=manifest.model_id,
-            dimension=manifest.dimension,
-            parameters=manifest.parameters,
-            base=base,
-            base_ids=tuple(of_base["id"]),
-            base_keys=tuple(of_base["row_key"]),
-            nodes=of_base["place"].to_numpy().astype(np.int64),
-            alive=(of_base["part"] == "base").to_numpy().astype(bool),
-            delta=delta,
-            delta_ids=tuple(of_delta["id"]),
-            delta_keys=tuple(of_delta["row_key"]),
-            data_version=manifest.data_version,
-        )
-        index._refuse_disagreement(folder, manifest, ids)
-        return index
-
-    def _refuse_disagreement(self, folder: Path, manifest: Manifest, ids: pl.DataFrame) -> None:
-        in_base = 0 if self.base is None else int(self.base.ntotal)
-        named = np.unique(self.nodes)
-        base_dimension = self.dimension if self.base is None else int(self.base.d)
-        dead = len(self.base_ids) - int(self.alive.sum())
-        of_delta = ids.filter(pl.col("part") == "delta")["place"].to_list()
-        live = self.live_keys()
-        checks = (
-            (np.array_equal(named, np.arange(in_base)), BASE_FILE, "has other nodes than its ids name"),
-            (len(self.base_ids) == manifest.base_rows, IDS_FILE, "does not have the base's rows"),
-            (base_dimension == self.dimension, BASE_FILE, "holds vectors of another length"),
-            (self.delta.shape == (len(self.delta_ids), self.dimension), DELTA_FILE, "has another shape than its ids"),
-            (len(self.delta_ids) == manifest.delta_rows, IDS_FILE, "does not have the delta's rows"),
-            (dead == manifest.dead_rows and self.size == manifest.live_rows, IDS_FILE, "counts other rows as dead"),
-            (of_delta == list(range(len(of_delta))), IDS_FILE, "is not in the order of the vectors"),
-            (len(live) == self.size, IDS_FILE, "has an id twice"),
-            (
-                version_of(live.values(), self.model_id, self.parameters) == self.data_version,
-                MANIFEST_NAME,
-                "names another data version than the ids have",
-            ),
-        )
-        for good, name, problem in checks:
-            if not good:
-                raise IndexFileError(folder / name, problem)
-
-
-def version_of(row_keys: Iterable[str], model_id: str, parameters: HnswParameters) -> str:
-    """Hash what decides an index's answers: its rows, its model and its parameters."""
-    return key_of(
-        "hnsw",
-        data_version_of(row_keys),
-        model_id,
-        parameters.m,
-        parameters.ef_construction,
-        parameters.ef_search,
-    )
-
-
-def _exact(
-    queries: np.ndarray,
-    vectors: np.ndarray,
-    ids: tuple[str, ...] | list[str],
-    k: int,
-    found: list[list[tuple[float, str]]],
-) -> None:
-    similarity = queries @ vectors.T
-    for row, scores in enumerate(similarity):
-        if k < len(scores):
-            # Everything as good as the k-th, so that ties are broken by id, not by chance.
-            least = np.partition(scores, -k)[-k]
-            places = np.flatnonzero(scores >= least)
-        else:
-            places = np.arange(len(scores))
-        found[row].extend((-float(scores[place]), ids[place]) for place in places)
-
-
-def _read_delta(path: Path) -> np.ndarray:
-    try:
-        with path.open("rb") as handle:
-            delta = np.load(handle, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise IndexFileError(path, f"cannot be read ({error})") from error
-    if delta.dtype != np.float32 or delta.ndim != 2:
-        raise IndexFileError(path, "is not a table of 32-bit floats")
-    return np.asarray(delta)
-
-
-def _read_ids(path: Path) -> pl.DataFrame:
-    try:
-        ids = pl.read_parquet(path, hive_partitioning=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise IndexFileError(path, f"cannot be read ({error})") from error
-    if ids.schema != _IDS_SCHEMA or ids["part"].is_in(["base", "dead", "delta"]).not_().any():
-        raise IndexFileError(path, "does not have the columns of this version")
-    return ids
+        parts = open_parts(folder)
+        return cls(**{field.name: getattr(parts, field.name) for field in fields(parts)})

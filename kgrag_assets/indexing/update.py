@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from kgrag_assets.indexing.hnsw import HnswIndex, version_of
-from kgrag_assets.indexing.hnsw_base import base_vectors, build_base
+from kgrag_assets.indexing.distinct_vectors import distinct
+from kgrag_assets.indexing.hnsw import HnswIndex
+from kgrag_assets.indexing.hnsw_base import VectorsOf, build_base
+from kgrag_assets.indexing.hnsw_files import version_of_rows
+from kgrag_assets.indexing.index_rows import IndexRows, Strings, found_in, frame_of
 from kgrag_assets.indexing.manifest import HnswParameters
+from kgrag_assets.indexing.row_vectors import RowVectors
 from kgrag_assets.settings import IndexSettings
-
-# Below this many rows there is no base and every search is exact: scanning 2,000 vectors of 384 dimensions
-# takes about as long as a walk through the graph.
-EXACT_BELOW = 2000
 
 
 @dataclass(frozen=True)
@@ -39,49 +39,62 @@ class UpdatedIndex:
     changed: bool
 
 
+@dataclass(frozen=True)
+class _Comparison:
+    """New rows, sorted by id, beside the previous index: where each stands, -1 for nowhere."""
+
+    rows: pl.DataFrame
+    in_base: np.ndarray
+    in_delta: np.ndarray
+    report: UpdateReport
+
+
 def update_index(
     previous: HnswIndex | None,
-    ids: Sequence[str],
-    row_keys: Sequence[str],
-    vectors: np.ndarray,
+    ids: Strings,
+    row_keys: Strings,
+    vectors: np.ndarray | VectorsOf,
     settings: IndexSettings,
     *,
     model_id: str,
+    threads: int = 1,
+    start_progress: Callable[[int], Callable[[int], None]] | None = None,
 ) -> UpdatedIndex:
     """Bring an index up to the given rows.
 
     Args:
         previous: the index as it is, None for none.
-        ids: the row's subject (entity or triple id), unique.
+        ids: the row's subject (entity or triple id), unique; a column or a sequence of strings.
         row_keys: key of each row; an equal id and key means an equal vector.
-        vectors: unit vectors, float32 of shape (rows, dimension).
+        vectors: unit vectors, float32 of shape (rows, dimension); or a function from row numbers (int64) to
+            theirs. It is asked for new and changed rows only, and for all of them, twice and in slices, where
+            the base is built anew.
         settings: parameters, and the share of delta and dead rows at which the base is built anew.
         model_id: the embedder of all the vectors.
+        threads: used for building. With more than one the graph, not its recall, differs from run to run.
+        start_progress: called with the number of rows when a base is built; what it returns is told the rows
+            done since.
 
     Raises:
-        ValueError: lengths differ, an id stands twice, or a vector is not finite.
+        ValueError: lengths differ, an id stands twice, a vector is not finite, or ``previous`` is a restricted view.
     """
-    vectors = _checked(ids, row_keys, vectors)
-    parameters = HnswParameters(settings.hnsw_m, settings.ef_construction, settings.ef_search)
-    before = {} if previous is None else previous.live_keys()
-    same = _fits(previous, vectors, parameters, model_id)
-    kept = sum(1 for entry, key in zip(ids, row_keys, strict=True) if before.get(entry) == key)
-    known = sum(1 for entry in ids if entry in before)
-    report = UpdateReport(
-        added=len(ids) - known, removed=len(before) - known, changed=known - kept, kept=kept, rebuilt=False
-    )
-    if previous is not None and same:
-        if kept == len(ids) == len(before):
-            return _with_search_effort(previous, parameters, report)
-        updated = _laid_over(previous, ids, row_keys, vectors, parameters)
-        burden = len(updated.delta_ids) + int((~updated.alive).sum())
-        # Without a base a delta of any size below EXACT_BELOW is what is wanted.
-        stays = burden <= settings.rebuild_share * len(updated.base_ids) if updated.base_ids else len(ids) < EXACT_BELOW
-        if stays:
+    if previous is not None and previous.restricted:
+        raise ValueError("a view that is restricted to some ids cannot be updated: update the whole index")
+    rows = frame_of(ids, row_keys)
+    read = RowVectors(vectors, rows)
+    parameters = HnswParameters(settings.hnsw_m, settings.ef_construction, settings.ef_search, settings.storage)
+    compared = _compared(previous, rows)
+    report = compared.report
+    if previous is not None and _fits(previous, read.dimension, parameters, model_id):
+        if report.kept == rows.height == previous.size:
+            effort = replace(previous, parameters=parameters)
+            same = previous.parameters == parameters
+            return UpdatedIndex(previous if same else effort, report, changed=not same)
+        updated = _laid_over(previous, compared, read, parameters, settings)
+        if updated is not None:
             return UpdatedIndex(updated, report, changed=True)
-    return UpdatedIndex(
-        _built(ids, row_keys, vectors, parameters, model_id), replace(report, rebuilt=True), changed=True
-    )
+    built = _built(read, parameters, model_id, settings, threads, start_progress)
+    return UpdatedIndex(built, replace(report, rebuilt=True), changed=True)
 
 
 def open_previous(folder: Path) -> HnswIndex | None:
@@ -93,119 +106,99 @@ def open_previous(folder: Path) -> HnswIndex | None:
     return HnswIndex.open(folder) if folder.exists() or folder.is_symlink() else None
 
 
-def distinct_rows(rows: pl.DataFrame, id_column: str) -> pl.DataFrame:
-    """Keep one embedded row per id, sorted by id: of an id that several graphs have, the first graph's."""
-    return rows.sort(id_column, "graph").unique(id_column, keep="first", maintain_order=True)
+def _compared(previous: HnswIndex | None, rows: pl.DataFrame) -> _Comparison:
+    nowhere = np.full(rows.height, -1, dtype=np.int64)
+    if previous is None:
+        return _Comparison(rows, nowhere, nowhere, UpdateReport(rows.height, 0, 0, 0, rebuilt=False))
+    in_base, same_in_base = found_in(rows, previous.base_rows)
+    in_delta, same_in_delta = found_in(rows, previous.delta_rows)
+    lives = np.zeros(rows.height, dtype=bool)
+    lives[in_base >= 0] = previous.alive[in_base[in_base >= 0]]
+    known = int(np.count_nonzero(lives | (in_delta >= 0)))
+    kept = int(np.count_nonzero((lives & same_in_base) | same_in_delta))
+    report = UpdateReport(
+        added=rows.height - known, removed=previous.size - known, changed=known - kept, kept=kept, rebuilt=False
+    )
+    return _Comparison(rows, np.where(same_in_base, in_base, -1), np.where(same_in_delta, in_delta, -1), report)
 
 
-def _checked(ids: Sequence[str], row_keys: Sequence[str], vectors: np.ndarray) -> np.ndarray:
-    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-    if vectors.ndim != 2 or not len(ids) == len(row_keys) == len(vectors):
-        raise ValueError(f"{len(ids)} ids and {len(row_keys)} keys do not go with vectors of shape {vectors.shape}")
-    if len(set(ids)) != len(ids):
-        seen: set[str] = set()
-        twice = next(entry for entry in ids if entry in seen or seen.add(entry))  # type: ignore[func-returns-value]
-        raise ValueError(f"{twice!r} stands twice: an index holds one row for each id")
-    if not np.isfinite(vectors).all():
-        bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise ValueError(f"the vector of {ids[bad]!r} is not finite: embed it again")
-    return vectors
-
-
-def _fits(previous: HnswIndex | None, vectors: np.ndarray, parameters: HnswParameters, model_id: str) -> bool:
-    if previous is None or previous.model_id != model_id:
+def _fits(previous: HnswIndex, dimension: int | None, parameters: HnswParameters, model_id: str) -> bool:
+    if previous.model_id != model_id or dimension not in (None, previous.dimension):
         return False
-    if len(vectors) and previous.dimension != vectors.shape[1]:
-        return False
-    old = previous.parameters
-    return (old.m, old.ef_construction) == (parameters.m, parameters.ef_construction)
-
-
-def _with_search_effort(previous: HnswIndex, parameters: HnswParameters, report: UpdateReport) -> UpdatedIndex:
-    if previous.parameters == parameters:
-        return UpdatedIndex(previous, report, changed=False)
-    version = version_of(previous.live_keys().values(), previous.model_id, parameters)
-    return UpdatedIndex(replace(previous, parameters=parameters, data_version=version), report, changed=True)
+    return replace(previous.parameters, ef_search=parameters.ef_search) == parameters
 
 
 def _laid_over(
-    previous: HnswIndex,
-    ids: Sequence[str],
-    row_keys: Sequence[str],
-    vectors: np.ndarray,
-    parameters: HnswParameters,
-) -> HnswIndex:
-    """Keep the base; a row it has with this key is alive there, every other row stands in the delta."""
-    place_of = {pair: place for place, pair in enumerate(zip(previous.base_ids, previous.base_keys, strict=True))}
-    alive = np.zeros(len(previous.base_ids), dtype=bool)
-    in_delta: list[int] = []
-    for row, pair in enumerate(zip(ids, row_keys, strict=True)):
-        place = place_of.get(pair)
-        if place is None:
-            in_delta.append(row)
-        else:
-            alive[place] = True
-    in_delta.sort(key=lambda row: ids[row])
-    dimension = previous.dimension
-    return HnswIndex(
-        model_id=previous.model_id,
-        dimension=dimension,
+    previous: HnswIndex, compared: _Comparison, read: RowVectors, parameters: HnswParameters, settings: IndexSettings
+) -> HnswIndex | None:
+    """Keep the base; a row it has with this key is alive there, every other row stands in the delta.
+
+    Returns:
+        None where delta and dead rows have become too many, or vectors have another length: build anew.
+    """
+    rows = compared.rows
+    alive = np.zeros(len(previous.base_rows), dtype=bool)
+    alive[compared.in_base[compared.in_base >= 0]] = True
+    of_delta = np.flatnonzero(compared.in_base < 0)
+    burden = len(of_delta) + len(alive) - int(np.count_nonzero(alive))
+    # Without a base a delta of any size below exact_below is what is wanted.
+    stays = burden <= settings.rebuild_share * len(alive) if len(alive) else rows.height < settings.exact_below
+    if not stays:
+        return None
+    delta = np.empty((len(of_delta), previous.dimension), dtype=np.float32)
+    known = compared.in_delta[of_delta]
+    delta[known >= 0] = previous.delta[known[known >= 0]]
+    fresh = read(of_delta[known < 0]) if (known < 0).any() else delta[:0]
+    if fresh.shape[1] != previous.dimension:
+        return None
+    delta[known < 0] = fresh
+    return replace(
+        previous,
         parameters=parameters,
-        base=previous.base,
-        base_ids=previous.base_ids,
-        base_keys=previous.base_keys,
-        nodes=previous.nodes,
         alive=alive,
-        delta=vectors[in_delta] if len(vectors) else np.zeros((0, dimension), dtype=np.float32),
-        delta_ids=tuple(ids[row] for row in in_delta),
-        delta_keys=tuple(row_keys[row] for row in in_delta),
-        data_version=version_of(row_keys, previous.model_id, parameters),
+        delta=delta,
+        delta_rows=IndexRows.of(rows[of_delta]),
+        rows_version=version_of_rows(rows),
     )
 
 
 def _built(
-    ids: Sequence[str], row_keys: Sequence[str], vectors: np.ndarray, parameters: HnswParameters, model_id: str
+    read: RowVectors,
+    parameters: HnswParameters,
+    model_id: str,
+    settings: IndexSettings,
+    threads: int,
+    start_progress: Callable[[int], Callable[[int], None]] | None,
 ) -> HnswIndex:
     """Build from nothing; rows go in by their id, so that the graph does not depend on the order they came in."""
-    order = sorted(range(len(ids)), key=lambda row: ids[row])
-    ordered = vectors[order]
-    sorted_ids, sorted_keys = tuple(ids[row] for row in order), tuple(row_keys[row] for row in order)
-    small = len(ids) < EXACT_BELOW
-    first, nodes = (np.zeros(0, dtype=np.int64),) * 2 if small else _distinct(ordered)
-    nothing = np.zeros((0, vectors.shape[1]), dtype=np.float32)
+    rows = read.rows
+    everything = np.arange(rows.height)
+    if rows.height < max(settings.exact_below, 1):
+        delta = read(everything)
+        return HnswIndex(
+            model_id=model_id,
+            dimension=delta.shape[1],
+            parameters=parameters,
+            base=None,
+            base_rows=IndexRows.none(),
+            nodes=np.zeros(0, dtype=np.int64),
+            alive=np.zeros(0, dtype=bool),
+            delta=delta,
+            delta_rows=IndexRows.of(rows),
+            rows_version=version_of_rows(rows),
+        )
+    different = distinct(read, rows.height)
+    progress = None if start_progress is None else start_progress(len(different.first))
+    base = build_base(read, different.first, different.bounds, parameters, threads=threads, progress=progress)
     return HnswIndex(
         model_id=model_id,
-        dimension=vectors.shape[1],
+        dimension=different.bounds.shape[1],
         parameters=parameters,
-        base=None if small else build_base(ordered[first], parameters),
-        base_ids=() if small else sorted_ids,
-        base_keys=() if small else sorted_keys,
-        nodes=nodes,
-        alive=np.ones(0 if small else len(ids), dtype=bool),
-        delta=ordered if small else nothing,
-        delta_ids=sorted_ids if small else (),
-        delta_keys=sorted_keys if small else (),
-        data_version=version_of(row_keys, model_id, parameters),
+        base=base,
+        base_rows=IndexRows.of(rows),
+        nodes=different.nodes,
+        alive=np.ones(rows.height, dtype=bool),
+        delta=np.zeros((0, different.bounds.shape[1]), dtype=np.float32),
+        delta_rows=IndexRows.none(),
+        rows_version=version_of_rows(rows),
     )
-
-
-def _distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row of each different vector, in order, and for each row which of these it is."""
-    node_of: dict[bytes, int] = {}
-    first: list[int] = []
-    nodes = np.empty(len(vectors), dtype=np.int64)
-    for row, vector in enumerate(vectors):
-        node = node_of.setdefault(vector.tobytes(), len(first))
-        if node == len(first):
-            first.append(row)
-        nodes[row] = node
-    return np.array(first, dtype=np.int64), nodes
-
-
-def live_vectors(index: HnswIndex) -> tuple[list[str], np.ndarray]:
-    """Return the ids and vectors of all live rows, float32 of shape (size, dimension)."""
-    places = np.flatnonzero(index.alive)
-    ids = [index.base_ids[place] for place in places] + list(index.delta_ids)
-    if index.base is None:
-        return ids, index.delta
-    return ids, np.concatenate([base_vectors(index.base)[index.nodes[places]], index.delta])

@@ -1,113 +1,171 @@
-"""The assets of the knowledge room: the graphs read once, their rows by bucket, and the adjacency."""
+"""The assets of the knowledge room: the graphs read and refreshed, their rows by bucket, and the adjacency."""
 
-import dataclasses
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 import polars as pl
 
 from kgrag_assets.automation.conditions import when_content_changed
-from kgrag_assets.automation.inputs import BUCKET_ROWS, GRAPH_FILES, OWNERS, report_changes
+from kgrag_assets.automation.inputs import BUCKET_ROWS, GRAPH_CHANGES, GRAPH_FILES, OWNERS, report_changes
 from kgrag_assets.automation.metadata import markdown_table, table_metadata
-from kgrag_assets.automation.partitions import bucket_names, bucket_number, bucket_partitions
-from kgrag_assets.automation.results import explained_failures, store
-from kgrag_assets.knowledge.adjacency import Adjacency, build_adjacency
+from kgrag_assets.automation.partitions import bucket_names, bucket_partitions
+from kgrag_assets.automation.progress import Progress
+from kgrag_assets.automation.results import described, explained_failures
+from kgrag_assets.knowledge.adjacency_update import bring_adjacency_up_to_date, open_graph
+from kgrag_assets.knowledge.dump_taking import take_dump
 from kgrag_assets.knowledge.errors import KnowledgeError
-from kgrag_assets.knowledge.graph_folder import list_graphs, load_graph_folder
-from kgrag_assets.knowledge.loading import load_graphs
-from kgrag_assets.lake.files import replace_folder
+from kgrag_assets.knowledge.graph_folder import GraphFolder, list_graphs, load_graph_folder
+from kgrag_assets.knowledge.loading import LoadReport, load_graphs
+from kgrag_assets.knowledge.refreshing import RefreshReport, refresh_graph
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.keys import data_version_of
-from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
+from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES, STAGED_ENTITIES, STAGED_TRIPLES
 from kgrag_assets.rows.rejects import KG_REJECTS
-from kgrag_assets.rows.table import ROW_KEY, Table
+from kgrag_assets.rows.table import Table
 from kgrag_assets.settings import Settings
 
-STAGED_ENTITIES = dataclasses.replace(KG_ENTITIES, name="kg_staged_entities")
-STAGED_TRIPLES = dataclasses.replace(KG_TRIPLES, name="kg_staged_triples")
+SHOWN = 15
 
 
 def build(settings: Settings) -> list[dg.AssetsDefinition]:
     """Make the assets of this room for so many buckets as the settings say."""
     buckets = settings.graph.buckets
     partitions = bucket_partitions(buckets)
+    names = bucket_names(buckets)
 
     @dg.asset(
         deps=[GRAPH_FILES],
         group_name="knowledge",
-        code_version=f"kg-source-1/{buckets}",
+        code_version=f"kg-source-2/{buckets}",
         owners=OWNERS,
-        kinds={"polars", "parquet"},
+        kinds={"duckdb", "parquet"},
         automation_condition=when_content_changed(),
         description="Reads every knowledge graph once, in one pass, and sorts its entities and triples into buckets. "
-        "Lines that cannot be taken go to `kg_rejects`.",
+        "Lines that cannot be taken go to `kg_rejects`. A killed run goes on where it was.",
         check_specs=[
             dg.AssetCheckSpec("no_line_rejected", asset="kg_source_rows", description="Every line was taken."),
         ],
     )
-    def kg_source_rows(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
+    def kg_source_rows(
+        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
+    ) -> dg.MaterializeResult:
         with explained_failures(KnowledgeError), lake.lock("kg_source_rows"):
-            listed = list_graphs(lake.paths)
-            for graph in listed:
-                if graph.problem is not None:
-                    # Going on without it would remove all its rows, of a disk that is not mounted, say.
-                    raise KnowledgeError(f"knowledge graph {graph.name!r}: {graph.problem}; mend or remove its folder")
-            folders = [load_graph_folder(lake.paths, graph.name) for graph in listed]
-            loaded = load_graphs(folders, buckets)
-            versions: dict[str | None, str] = {}
-            for name in bucket_names(buckets):
-                here = pl.col("bucket") == bucket_number(name)
-                entities = lake.write(STAGED_ENTITIES, name, loaded.entities.filter(here))
-                triples = lake.write(STAGED_TRIPLES, name, loaded.triples.filter(here))
-                versions[name] = data_version_of([entities.data_version, triples.data_version])
-            rejects = lake.write(KG_REJECTS, None, loaded.rejects)
+            report = load_graphs(lake, _usable_graphs(lake), settings.graph, names, progress.track)
+            rejects = lake.write(KG_REJECTS, None, report.rejects)
+            versions: dict[str | None, str] = {name: report.buckets[n].data_version for n, name in enumerate(names)}
             changed = report_changes(context.instance, BUCKET_ROWS, versions)
-            by_graph = loaded.entities.group_by("graph", "kind").len("rows").sort("graph", "kind")
             return dg.MaterializeResult(
-                data_version=dg.DataVersion(data_version_of([*versions.values(), rejects.data_version])),
+                data_version=dg.DataVersion(data_version_of([*_texts(versions), rejects.data_version])),
                 metadata={
-                    "dagster/row_count": loaded.entities.height + loaded.triples.height,
-                    "entities": loaded.entities.height,
-                    "triples": loaded.triples.height,
-                    "rejected_lines": loaded.rejects.height,
+                    **_loaded(lake, names, report),
+                    "rejected_lines": report.rejects.height,
+                    "rejected": markdown_table(report.rejects.select("file", "row", "reason")),
                     "buckets_changed": len(changed),
-                    "by_graph": markdown_table(by_graph),
-                    "rejected": markdown_table(loaded.rejects.select("file", "row", "reason")),
-                    "relations": markdown_table(
-                        loaded.triples.group_by("relation", "relation_label")
-                        .len("triples")
-                        .sort("triples", "relation", descending=[True, False])
-                    ),
                 },
                 check_results=[
                     dg.AssetCheckResult(
                         check_name="no_line_rejected",
-                        passed=loaded.rejects.is_empty(),
+                        passed=report.rejects.is_empty(),
                         severity=dg.AssetCheckSeverity.WARN,
-                        metadata={"rejected": loaded.rejects.height},
+                        metadata={"rejected": report.rejects.height},
                     )
                 ],
             )
 
-    def bucket_asset(table: Table, staged: Table, description: str, preview: tuple[str, ...]) -> dg.AssetsDefinition:
+    @dg.asset(
+        deps=[GRAPH_CHANGES, "kg_source_rows"],
+        group_name="knowledge",
+        code_version=f"kg-refresh-1/{buckets}",
+        owners=OWNERS,
+        kinds={"duckdb", "parquet"},
+        automation_condition=when_content_changed(),
+        description="Lays what changed at the source over the rows of the graph's files: edited entities, deleted and "
+        "merged ones, and the statements that show them. Costs in proportion to what changed.",
+    )
+    def kg_refreshed_rows(
+        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
+    ) -> dg.MaterializeResult:
+        with explained_failures(KnowledgeError), lake.lock("kg_source_rows"):
+            folders = _usable_graphs(lake)
+            reports: dict[str, RefreshReport] = {}
+            whole: LoadReport | None = None
+            for folder in folders if any(folder.refresh for folder in folders) else ():
+                refreshed = refresh_graph(lake, folder, settings.graph, names)
+                if refreshed is None:
+                    context.log.info(f"{folder.name}: classes moved, all rows are joined again")
+                    whole = load_graphs(lake, folders, settings.graph, names, progress.track)
+                    break
+                reports[folder.name] = refreshed
+            versions = _staged_versions(lake, names, reports, whole)
+            changed = report_changes(context.instance, BUCKET_ROWS, versions)
+            totals = {
+                "rows_computed": sum(report.total(lambda one: one.added) for report in reports.values()),
+                "rows_removed": sum(report.total(lambda one: one.removed) for report in reports.values()),
+            }
+            if whole is not None:
+                totals = {"rows_computed": whole.total(lambda one: one.added)}
+                totals["rows_removed"] = whole.total(lambda one: one.removed)
+            return dg.MaterializeResult(
+                data_version=dg.DataVersion(_all_versions(lake, names)),
+                metadata={
+                    **totals,
+                    "entities_changed": sum(report.changed for report in reports.values()),
+                    "entities_touched": sum(report.touched for report in reports.values()),
+                    "joined_again": whole is not None,
+                    "buckets_changed": len(changed),
+                },
+            )
+
+    @dg.asset(
+        group_name="knowledge",
+        code_version="kg-dumps-1",
+        owners=OWNERS,
+        kinds={"file"},
+        description="The newest dump of each graph whose `kg.yaml` has `refresh.dumps`, fetched into its folder. The "
+        "schedule `weekly_dump` takes it; what differs from the lake is found when the file is read.",
+    )
+    def knowledge_graph_dumps(
+        lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
+    ) -> dg.MaterializeResult:
+        with explained_failures(KnowledgeError), lake.lock("knowledge_graph_dumps"):
+            wanted = [folder for folder in _usable_graphs(lake) if folder.refresh and folder.refresh.dumps]
+            taken = [take_dump(lake, folder, progress.track(f"dump of {folder.name}", 1)) for folder in wanted]
+            return dg.MaterializeResult(
+                data_version=dg.DataVersion(data_version_of(f"{one.graph} {one.version}" for one in taken)),
+                metadata={
+                    "fetched": sum(one.fetched for one in taken),
+                    "megabytes": sum(one.megabytes for one in taken if one.fetched),
+                    "dumps": markdown_table(
+                        pl.DataFrame(
+                            [(one.graph, one.version, one.path.name) for one in taken],
+                            schema=["graph", "version", "file"],
+                            orient="row",
+                        )
+                    ),
+                },
+            )
+
+    def bucket_asset(table: Table, staged: Table, description: str, preview: Sequence[str]) -> dg.AssetsDefinition:
         @dg.asset(
             name=table.name,
             deps=[BUCKET_ROWS],
             partitions_def=partitions,
             group_name="knowledge",
-            code_version="kg-rows-1",
+            code_version="kg-rows-2",
             owners=OWNERS,
-            kinds={"polars", "parquet"},
+            kinds={"parquet"},
             automation_condition=when_content_changed(),
             description=description,
             metadata=table_metadata(table),
         )
         def rows_of_bucket(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
             bucket = context.partition_key
-            with explained_failures(), lake.lock(table.name, bucket):
-                frame = lake.read(staged, bucket)
-                return store(lake, table, bucket, frame, preview=markdown_table(frame.select(preview)))
+            # The stage's lock as well: its files are shared, not copied, and must not change meanwhile.
+            with explained_failures(), lake.lock("kg_source_rows"), lake.lock(table.name, bucket):
+                written = lake.adopt(table, bucket, staged)
+                shown = lake.scan(table, bucket, preview).head(SHOWN).collect()
+                return described(written, preview=markdown_table(shown))
 
         return rows_of_bucket
 
@@ -127,50 +185,80 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     @dg.asset(
         deps=["kg_entities", "kg_triples"],
         group_name="knowledge",
-        code_version="kg-graph-1",
+        code_version="kg-graph-2",
         owners=OWNERS,
         kinds={"numpy"},
         automation_condition=when_content_changed(),
-        description="The graph's adjacency, both directions, as memory-mapped arrays.",
+        description="The graph's adjacency, both directions, as memory-mapped arrays, and an overlay of the heads that "
+        "changed since they were built.",
     )
     def kg_graph(lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         with explained_failures(KnowledgeError), lake.lock("kg_graph"):
-            names = bucket_names(buckets)
-            entities = lake.read_all(KG_ENTITIES, names)
-            triples = lake.read_all(KG_TRIPLES, names)
-            version = data_version_of([*entities[ROW_KEY].to_list(), *triples[ROW_KEY].to_list()])
-            folder = lake.paths.arrays("kg_graph")
-            written = _version_of(lambda: Adjacency.open(folder).data_version) != version
-            if written:
-                replace_folder(folder, lambda fresh: _build(entities, triples, fresh, version))
-            graph = Adjacency.open(folder)
-            hubs = (
-                pl.concat([triples["head"].alias("id"), triples["tail"].drop_nulls().alias("id")])
-                .value_counts(sort=True)
-                .head(15)
-                .join(entities.select(pl.col("entity_id").alias("id"), "label"), on="id", how="left")
-            )
+            updated = bring_adjacency_up_to_date(lake, names)
+            graph = open_graph(lake)
             return dg.MaterializeResult(
-                data_version=dg.DataVersion(version),
+                data_version=dg.DataVersion(graph.data_version),
                 metadata={
                     "nodes": graph.node_count,
                     "edges": graph.edge_count,
-                    "file_written": written,
-                    "path": dg.MetadataValue.path(str(folder)),
-                    "hubs": markdown_table(hubs),
+                    "file_written": updated.written,
+                    "built_anew": updated.rebuilt,
+                    "heads_in_overlay": updated.overlay_heads,
+                    "path": dg.MetadataValue.path(str(lake.paths.arrays("kg_graph"))),
+                    "hubs": markdown_table(updated.hubs),
                 },
             )
 
-    return [kg_source_rows, kg_entities, kg_triples, kg_graph]
+    return [knowledge_graph_dumps, kg_source_rows, kg_refreshed_rows, kg_entities, kg_triples, kg_graph]
 
 
-def _build(entities: pl.DataFrame, triples: pl.DataFrame, folder: Path, version: str) -> None:
-    build_adjacency(entities, triples, folder, version)
+def _usable_graphs(lake: Lake) -> list[GraphFolder]:
+    listed = list_graphs(lake.paths)
+    for graph in listed:
+        if graph.problem is not None:
+            # Going on without it would remove all its rows, of a disk that is not mounted, say.
+            raise KnowledgeError(f"knowledge graph {graph.name!r}: {graph.problem}; mend or remove its folder")
+    return [load_graph_folder(lake.paths, graph.name) for graph in listed]
 
 
-def _version_of(read: Callable[[], str]) -> str | None:
-    """Return the data version of files on disk, or None where they are missing or damaged: then they are rebuilt."""
-    try:
-        return read()
-    except KnowledgeError:
-        return None
+def _texts(versions: dict[str | None, str]) -> list[str]:
+    return list(versions.values())
+
+
+def _loaded(lake: Lake, names: Sequence[str], report: LoadReport) -> dict[str, Any]:
+    """Say what a load found, from the files it wrote."""
+    entities = pl.concat([lake.scan(STAGED_ENTITIES, name, ["graph", "kind"]) for name in names])
+    triples = pl.concat([lake.scan(STAGED_TRIPLES, name, ["graph", "relation", "relation_label"]) for name in names])
+    by_graph = entities.group_by("graph", "kind").len("rows").sort("graph", "kind").collect()
+    relations = triples.group_by("relation", "relation_label").len("triples").collect()
+    staged = report.buckets.values()
+    return {
+        "dagster/row_count": report.total(lambda written: written.rows),
+        "entities": sum(bucket.entities.rows for bucket in staged),
+        "triples": sum(bucket.triples.rows for bucket in staged),
+        "rows_computed": report.total(lambda written: written.added),
+        "rows_removed": report.total(lambda written: written.removed),
+        "units_read": report.units_read,
+        "units_kept": report.units_kept,
+        "megabytes": round(report.bytes_read / 1e6, 1),
+        "by_graph": markdown_table(by_graph),
+        "relations": markdown_table(relations.sort("triples", "relation", descending=[True, False])),
+    }
+
+
+def _staged_versions(
+    lake: Lake, names: Sequence[str], reports: dict[str, RefreshReport], whole: LoadReport | None
+) -> dict[str | None, str]:
+    """Return the data versions of the buckets that were written."""
+    if whole is not None:
+        return {name: whole.buckets[number].data_version for number, name in enumerate(names)}
+    touched = sorted({bucket for report in reports.values() for bucket in report.written})
+    return {names[bucket]: _bucket_version(lake, names[bucket]) for bucket in touched}
+
+
+def _bucket_version(lake: Lake, name: str) -> str:
+    return data_version_of([lake.version(STAGED_ENTITIES, name), lake.version(STAGED_TRIPLES, name)])
+
+
+def _all_versions(lake: Lake, names: Sequence[str]) -> str:
+    return data_version_of([_bucket_version(lake, name) for name in names])

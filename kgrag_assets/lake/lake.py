@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,18 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from kgrag_assets.lake.files import LakeError, replace_file, sweep
+from kgrag_assets.lake.changes import PartitionFiles, Written, mark_of, write_parquet
+from kgrag_assets.lake.files import LakeError, explained, replace_file, sweep
+from kgrag_assets.lake.key_sums import key_sum_of
+from kgrag_assets.lake.large import (
+    apply_changes,
+    differences,
+    explained_reading,
+    keys_of,
+    refuse_other_columns,
+    share_files,
+    take_rows,
+)
 from kgrag_assets.lake.locks import locked
 from kgrag_assets.lake.paths import LakePaths
 from kgrag_assets.rows.table import ROW_KEY, Table, TableError, data_version
@@ -24,16 +34,6 @@ class Difference:
     kept: pl.DataFrame
     missing: pl.DataFrame
     removed: int
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a write did; ``changed`` is false where the rows were there already and no file was touched."""
-
-    path: Path
-    data_version: str
-    rows: int
-    changed: bool
 
 
 def difference(wanted: pl.DataFrame, existing: pl.DataFrame) -> Difference:
@@ -51,13 +51,6 @@ def difference(wanted: pl.DataFrame, existing: pl.DataFrame) -> Difference:
     kept = existing.join(wanted.select(ROW_KEY), on=ROW_KEY, how="semi")
     missing = wanted.join(existing.select(ROW_KEY), on=ROW_KEY, how="anti", maintain_order="left")
     return Difference(kept=kept, missing=missing, removed=existing.height - kept.height)
-
-
-def _write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    # Through a handle of our own: polars turns "disk full" into an error without an errno.
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd", statistics=True)
-    path.write_bytes(buffer.getbuffer())
 
 
 @dataclass(frozen=True)
@@ -88,16 +81,37 @@ class Lake:
         """Whether this partition was ever written."""
         return self.paths.rows(table.name, partition).exists()
 
-    def read(self, table: Table, partition: str | None) -> pl.DataFrame:
-        """Read one partition; a partition never written is an empty table.
+    def files(self, table: Table, partition: str | None) -> PartitionFiles:
+        """Return where the rows of one partition lie."""
+        return PartitionFiles(self.paths.rows(table.name, partition))
+
+    def read(self, table: Table, partition: str | None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Read one partition, or some of its columns; a partition never written is an empty table.
 
         Raises:
             LakeError: the file is damaged or from another version of the table.
         """
-        path = self.paths.rows(table.name, partition)
-        if not path.exists():
-            return table.empty()
-        return self._load(table, path)
+        files = self.files(table, partition)
+        if not files.exists():
+            return table.empty() if columns is None else table.empty().select(columns)
+        if table.deltas or columns is not None:
+            return self._collect(table, files, columns)
+        return self._load(table, files.rows)
+
+    def scan(self, table: Table, partition: str | None, columns: Sequence[str] | None = None) -> pl.LazyFrame:
+        """Return one partition as a query, for what is larger than memory; a damaged file shows when it is run."""
+        files = self.files(table, partition)
+        if not files.exists():
+            return table.empty().lazy().select(columns or table.names)
+        return files.scan(table, columns)
+
+    def version(self, table: Table, partition: str | None) -> str:
+        """Return the data version of one partition, without reading its rows where its files say it."""
+        files = self.files(table, partition)
+        if not files.exists():
+            return data_version(table.empty())
+        with explained_reading(files.rows):
+            return key_sum_of(files).data_version
 
     def read_parts(self, table: Table, partition: str | None) -> pl.DataFrame:
         """Read the rows that an interrupted run had finished, besides those of ``read``.
@@ -121,7 +135,12 @@ class Lake:
         """
         frame = table.conform(frame)
         name = f"part-{data_version(frame)}.parquet"
-        replace_file(self.paths.partition(table.name, partition) / name, lambda path: _write_parquet(frame, path))
+        replace_file(self.paths.partition(table.name, partition) / name, lambda path: write_parquet(frame, path))
+
+    def drop_parts(self, table: Table, partition: str | None) -> None:
+        """Remove the parts of work that is finished."""
+        for part in self.paths.partition(table.name, partition).glob("part-*.parquet"):
+            part.unlink(missing_ok=True)
 
     def partitions(self, table: Table) -> list[str]:
         """Names of the partitions that were written, sorted."""
@@ -146,20 +165,103 @@ class Lake:
             TableError: the rows do not fit the table.
         """
         frame = table.conform(frame)
-        path = self.paths.rows(table.name, partition)
-        version = data_version(frame)
-        changed = True
-        if path.exists():
-            try:
-                changed = data_version(self._load(table, path)) != version
-            except LakeError:
-                changed = True  # what cannot be read is replaced
+        files = self.files(table, partition)
+        if table.deltas:
+            ordered = frame.sort(table.key, nulls_last=True)
+            written = take_rows(
+                files,
+                table,
+                frame[ROW_KEY],
+                select=lambda keys: ordered.join(keys.to_frame(), on=ROW_KEY, how="semi", maintain_order="left"),
+                write=lambda path: write_parquet(ordered, path),
+            )
+        else:
+            written = self._write(table, files, frame)
+        self.drop_parts(table, partition)
+        return written
+
+    def _write(self, table: Table, files: PartitionFiles, frame: pl.DataFrame) -> Written:
+        before = keys_of(files, table)
+        added, removed = differences(frame[ROW_KEY], before)
+        changed = before is None or bool(len(added) or len(removed))
         if changed:
             ordered = frame.sort(table.key, nulls_last=True)
-            replace_file(path, lambda temporary: _write_parquet(ordered, temporary))
-        for part in self.paths.partition(table.name, partition).glob("part-*.parquet"):
-            part.unlink(missing_ok=True)
-        return Written(path=path, data_version=version, rows=frame.height, changed=changed)
+            replace_file(files.rows, lambda temporary: write_parquet(ordered, temporary))
+        return Written(files.rows, data_version(frame), frame.height, changed, len(added), len(removed))
+
+    def write_file(self, table: Table, partition: str | None, write: Callable[[Path], None]) -> Written:
+        """As ``write``, of rows that are too many to be held: they come as a Parquet file.
+
+        Args:
+            table: the table.
+            partition: the partition's name.
+            write: writes all rows to the path it is given, sorted by the table's key, which is unique. Without
+                ``changes.MARK`` in the footer the next write of the partition is a whole one.
+
+        Raises:
+            LakeError: the disk is full, or the rows do not fit the table; the old file is untouched.
+        """
+        files = self.files(table, partition)
+        with explained(files.rows):
+            files.rows.parent.mkdir(parents=True, exist_ok=True)
+        fresh = files.rows.with_name(".fresh.parquet.tmp")
+        try:
+            with explained(files.rows):
+                write(fresh)
+            refuse_other_columns(table, fresh)
+            keys = pl.read_parquet(fresh, columns=[ROW_KEY], hive_partitioning=False)[ROW_KEY]
+            if keys.n_unique() != len(keys):
+                raise TableError(f"{table.name}: a row key stands in more than one row")
+            rows = pl.scan_parquet(fresh, hive_partitioning=False)
+            return take_rows(
+                files,
+                table,
+                keys,
+                select=lambda some: rows.join(some.to_frame().lazy(), on=ROW_KEY, how="semi").collect(),
+                write=lambda path: _move(fresh, path),
+            )
+        finally:
+            fresh.unlink(missing_ok=True)
+
+    def apply(self, table: Table, partition: str | None, added: pl.DataFrame, removed: pl.Series) -> Written:
+        """Add rows to a partition and remove others, without touching the rest.
+
+        Args:
+            table: a table with ``deltas``.
+            partition: the partition's name.
+            added: whole rows; those whose key is there already change nothing.
+            removed: keys of rows that go; unknown ones are left aside, those in ``added`` stay.
+
+        Raises:
+            LakeError: the disk is full or the rows at hand cannot be read.
+            TableError: the rows do not fit the table.
+        """
+        added = table.conform(added)
+        files = self.files(table, partition)
+        if not files.exists() or mark_of(files.rows) is None:
+            rest = self.read(table, partition).join(removed.alias(ROW_KEY).to_frame(), on=ROW_KEY, how="anti")
+            return self.write(table, partition, pl.concat([rest, added]).unique(ROW_KEY, keep="last"))
+        refuse_other_columns(table, files.rows)
+        with explained_reading(files.rows):
+            return apply_changes(files, table, added, removed)
+
+    def adopt(self, table: Table, partition: str | None, other: Table) -> Written:
+        """Make a partition the same as that of another table with the same columns, sharing its files on disk.
+
+        Raises:
+            LakeError: the disk is full or cannot be written.
+        """
+        ours, theirs = self.files(table, partition), self.files(other, partition)
+        if not theirs.exists():
+            return self.write(table, partition, table.empty())
+        refuse_other_columns(table, theirs.rows)
+        with explained_reading(theirs.rows):
+            return share_files(ours, theirs, table)
+
+    def _collect(self, table: Table, files: PartitionFiles, columns: Sequence[str] | None) -> pl.DataFrame:
+        refuse_other_columns(table, files.rows)
+        with explained_reading(files.rows):
+            return files.scan(table, columns).collect()
 
     def _load(self, table: Table, path: Path) -> pl.DataFrame:
         try:
@@ -168,3 +270,7 @@ class Lake:
             raise LakeError(f"{path} was written by another version ({error}): delete it and run again") from error
         except (pl.exceptions.PolarsError, OSError) as error:
             raise LakeError(f"{path} cannot be read ({error}): delete it and run again") from error
+
+
+def _move(source: Path, target: Path) -> None:
+    source.replace(target)

@@ -109,7 +109,7 @@ def make_embedder(settings: EmbedderSettings) -> Embedder:
     Raises:
         ModelUnavailableError: the model's folder is not there, a key is missing, or a URL is not one.
     """
-    if settings.kind != "sentence-transformers" and settings.model.startswith("packaged:"):
+    if settings.kind in ("openai", "ollama") and settings.model.startswith("packaged:"):
         raise ModelUnavailableError(
             f"no {settings.kind} server has {settings.model}: set KGRAG_EMBEDDER__MODEL to one of the server's models"
         )
@@ -122,8 +122,12 @@ def make_embedder(settings: EmbedderSettings) -> Embedder:
         from kgrag_assets.models.ollama_embedder import OllamaEmbedder
 
         return OllamaEmbedder(settings)
+    if settings.kind == "static":
+        from kgrag_assets.models.static_embedder import StaticEmbedder
+
+        return StaticEmbedder(settings.model, settings.static_cache)
     from kgrag_assets.models.sentence_transformers_embedder import (
         SentenceTransformersEmbedder,
     )
 
-    return SentenceTransformersEmbedder(settings.model, settings.batch_size)
+    return SentenceTransformersEmbedder(settings.model, settings.batch_size, settings.precision)

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,19 +22,22 @@ class SentenceTransformersEmbedder:
     """A sentence-transformers model, loaded on first use.
 
     The same text gets the same vector to about 1e-6 whatever else is embedded with it: padding and the
-    shape of a batch change the order of float additions. The same set of texts gets the same bits.
+    shape of a batch change the order of float additions. The same set of texts gets the same bits. In bfloat16 it
+    is several times as fast on processors that compute in it, and that agreement is to about 1e-2.
     """
 
-    def __init__(self, model: str, batch_size: int = 64) -> None:
+    def __init__(self, model: str, batch_size: int = 64, precision: Literal["float32", "bfloat16"] = "float32") -> None:
         self._folder = find_model(model)
         self._batch_size = batch_size
+        self._precision = precision
         self._lock = threading.Lock()
         self._model: Any = None
 
     @property
     def model_id(self) -> str:
-        """Kind, name and a hash of the model's files; computed without loading the model."""
-        return f"sentence-transformers/{self._folder.name}@{fingerprint(self._folder.path)}"
+        """Kind, name and a hash of the model's files, and a lower precision; computed without loading the model."""
+        precision = "" if self._precision == "float32" else f"/{self._precision}"
+        return f"sentence-transformers/{self._folder.name}@{fingerprint(self._folder.path)}{precision}"
 
     @property
     def dimension(self) -> int:
@@ -88,7 +91,8 @@ class SentenceTransformersEmbedder:
         bars: Any = transformers_logging  # has no types
         bars.disable_progress_bar()
         try:
-            return SentenceTransformer(str(self._folder.path), device="cpu", local_files_only=True)
+            model = SentenceTransformer(str(self._folder.path), device="cpu", local_files_only=True)
+            return model.bfloat16() if self._precision == "bfloat16" else model
         # What the library raises for a damaged or foreign folder.
         except (OSError, ValueError, KeyError, RuntimeError, AttributeError) as error:
             raise ModelUnavailableError(f"cannot load the model in {self._folder.path}: {error}") from error

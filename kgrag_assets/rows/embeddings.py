@@ -16,6 +16,9 @@ _EMBEDDED = (
     ROW_KEY_COLUMN,
 )
 
+# By it a stage of millions of rows sees what changed upstream without writing any text anew.
+_SOURCE_KEY = Column("source_key", pl.String, "Row key of the graph's row that was embedded.")
+
 ENTITY_EMBEDDINGS = Table(
     name="entity_embeddings",
     description="Vectors of the entities' names and descriptions.",
@@ -23,9 +26,11 @@ ENTITY_EMBEDDINGS = Table(
         Column("entity_id", pl.String, "Entity id with its namespace."),
         Column("graph", pl.String, "The knowledge graph."),
         Column("bucket", pl.Int32, "Bucket of the entity id."),
+        _SOURCE_KEY,
         *_EMBEDDED,
     ),
     key=("entity_id", "graph"),
+    deltas=True,
 )
 
 TRIPLE_EMBEDDINGS = Table(
@@ -35,9 +40,11 @@ TRIPLE_EMBEDDINGS = Table(
         Column("triple_id", pl.String, "The statement."),
         Column("graph", pl.String, "The knowledge graph."),
         Column("bucket", pl.Int32, "Bucket of the head's entity id."),
+        _SOURCE_KEY,
         *_EMBEDDED,
     ),
     key=("triple_id",),
+    deltas=True,
 )
 
 ATTRIBUTE_EMBEDDINGS = Table(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import hypothesis.strategies as st
 import numpy as np
@@ -12,14 +14,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-from kgrag_assets.indexing.embedding import (
-    EmbeddedRows,
-    embed_rows,
-    wanted_attributes,
-    wanted_entities,
-    wanted_triples,
-)
+from kgrag_assets.indexing.embedding import embed_rows, wanted_attributes
 from kgrag_assets.indexing.entity_text import MAX_TEXT, entity_text, triple_text
+from kgrag_assets.indexing.graph_embedding import EmbeddedPartition, embed_partition
+from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.embedders import EmbeddingError, EmbedProgress
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS, vectors_of
 from kgrag_assets.rows.keys import attribute_id_of
@@ -69,22 +67,14 @@ def entities(labels: dict[str, str]) -> pl.DataFrame:
     return with_row_key(KG_ENTITIES.frame(rows)) if rows else KG_ENTITIES.empty()
 
 
-def embedded(
-    labels: dict[str, str],
-    existing: pl.DataFrame | None = None,
-    embedder: CountingEmbedder | None = None,
-    parts: pl.DataFrame | None = None,
-) -> EmbeddedRows:
-    embedder = CountingEmbedder() if embedder is None else embedder
-    nothing = ENTITY_EMBEDDINGS.empty()
-    return embed_rows(
-        wanted_entities(entities(labels), embedder.model_id),
-        nothing if existing is None else existing,
-        nothing if parts is None else parts,
-        embedder,
-        table=ENTITY_EMBEDDINGS,
-        checkpoint=3,
-    )
+def embedded(lake: Lake, labels: dict[str, str], embedder: CountingEmbedder | None = None) -> EmbeddedPartition:
+    """Make these the entities of the lake's one bucket, and embed them."""
+    lake.write(KG_ENTITIES, "b", entities(labels))
+    return embed_partition(lake, ENTITY_EMBEDDINGS, "b", embedder or CountingEmbedder(), checkpoint=3)
+
+
+def rows_of(lake: Lake) -> pl.DataFrame:
+    return ENTITY_EMBEDDINGS.conform(lake.read(ENTITY_EMBEDDINGS, "b"))
 
 
 graph_states = st.lists(
@@ -94,76 +84,101 @@ graph_states = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(graph_states)
 def test_any_sequence_of_edits_gives_each_row_its_texts_vector_and_embeds_no_text_it_has(
     states: list[dict[str, str]],
 ) -> None:
-    existing = ENTITY_EMBEDDINGS.empty()
-    for labels in states:
-        embedder = CountingEmbedder()
-        had = set(existing["text"])
-        before = dict(existing.select("entity_id", "text").iter_rows())
-        result = embedded(labels, existing, embedder)
-        frame = ENTITY_EMBEDDINGS.conform(result.frame)
-        texts = {entity: f"{label} (other)" for entity, label in labels.items()}
-        assert dict(frame.select("entity_id", "text").iter_rows()) == texts
-        for text, vector in zip(frame["text"], vectors_of(frame), strict=False):
-            assert np.array_equal(vector, text_vector(text, 6))
-        assert sorted(embedder.asked) == sorted(set(texts.values()) - had)
-        assert result.texts_embedded == len(embedder.asked)
-        assert result.kept == sum(1 for entity, text in texts.items() if before.get(entity) == text)
-        assert result.removed == sum(1 for entity, text in before.items() if texts.get(entity) != text)
-        assert result.kept + result.computed + result.vectors_reused == len(labels)
-        existing = frame
+    with tempfile.TemporaryDirectory() as place:
+        lake = Lake.at(Path(place))
+        before: dict[str, str] = {}
+        for labels in states:
+            embedder = CountingEmbedder()
+            result = embedded(lake, labels, embedder)
+            frame = rows_of(lake)
+            texts = {entity: f"{label} (other)" for entity, label in labels.items()}
+            assert dict(frame.select("entity_id", "text").iter_rows()) == texts
+            for text, vector in zip(frame["text"], vectors_of(frame), strict=False):
+                assert np.array_equal(vector, text_vector(text, 6))
+            assert sorted(embedder.asked) == sorted(set(texts.values()) - set(before.values()))
+            assert result.texts_embedded == len(embedder.asked)
+            assert result.written.kept == sum(1 for entity, text in texts.items() if before.get(entity) == text)
+            assert result.written.removed == sum(1 for entity, text in before.items() if texts.get(entity) != text)
+            before = texts
 
 
-def test_a_killed_run_keeps_what_it_had_finished() -> None:
+def test_rows_that_did_not_change_are_not_even_worded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake.at(tmp_path)
+    labels = {f"wd:Q{number}": f"label {number}" for number in range(20)}
+    embedded(lake, labels)
+    worded: list[str] = []
+
+    def listening(label: str, aliases: Sequence[str], description: str) -> str:
+        worded.append(label)
+        return entity_text(label, aliases, description)
+
+    monkeypatch.setattr("kgrag_assets.indexing.graph_embedding.entity_text", listening)
+    embedded(lake, {**labels, "wd:Q3": "another"})
+    assert worded == ["another"]
+    rows_file = lake.files(ENTITY_EMBEDDINGS, "b")
+    assert rows_file.has_changes(), "a small change is laid beside the rows"
+    assert rows_of(lake).height == 20
+
+
+def test_a_killed_run_keeps_what_it_had_finished(tmp_path: Path) -> None:
+    lake = Lake.at(tmp_path)
     labels = {f"wd:Q{number}": f"label {number}" for number in range(10)}
-    kept: list[pl.DataFrame] = []
     with pytest.raises(KeyboardInterrupt):
-        embed_rows(
-            wanted_entities(entities(labels), "fake@1"),
-            ENTITY_EMBEDDINGS.empty(),
-            ENTITY_EMBEDDINGS.empty(),
-            CountingEmbedder(die_after=8),
-            table=ENTITY_EMBEDDINGS,
-            checkpoint=3,
-            save_part=kept.append,
-        )
-    parts = ENTITY_EMBEDDINGS.conform(pl.concat(kept))
-    assert parts.height == 6
+        embedded(lake, labels, CountingEmbedder(die_after=8))
+    assert lake.read_parts(ENTITY_EMBEDDINGS, "b").height == 6
     second = CountingEmbedder()
-    result = embedded(labels, embedder=second, parts=parts)
+    result = embedded(lake, labels, second)
     assert len(second.asked) == 4
-    assert (result.kept, result.computed, result.removed) == (6, 4, 0)
-    assert result.frame.height == 10
+    assert (result.vectors_reused, result.texts_embedded) == (6, 4)
+    assert rows_of(lake).height == 10
+    assert lake.read_parts(ENTITY_EMBEDDINGS, "b").is_empty()
 
 
-def test_another_model_embeds_everything_again_and_mixes_nothing() -> None:
+def test_another_model_embeds_everything_again_and_mixes_nothing(tmp_path: Path) -> None:
+    lake = Lake.at(tmp_path)
     labels = {"wd:Q1": "a", "wd:Q2": "b"}
-    first = embedded(labels)
-    other = CountingEmbedder(model_id="other@2", dimension=4)
-    second = embedded(labels, first.frame, other)
-    assert (second.kept, second.computed, second.removed) == (0, 2, 2)
-    assert second.frame["model_id"].unique().to_list() == ["other@2"]
-    assert vectors_of(second.frame).shape == (2, 4)
+    embedded(lake, labels)
+    second = embedded(lake, labels, CountingEmbedder(model_id="other@2", dimension=4)).written
+    assert (second.kept, second.added, second.removed) == (0, 2, 2)
+    assert rows_of(lake)["model_id"].unique().to_list() == ["other@2"]
+    assert vectors_of(rows_of(lake)).shape == (2, 4)
 
 
-def test_the_same_model_id_with_another_dimension_is_refused() -> None:
-    first = embedded({"wd:Q1": "a"})
+def test_the_same_model_id_with_another_dimension_is_refused(tmp_path: Path) -> None:
+    lake = Lake.at(tmp_path)
+    embedded(lake, {"wd:Q1": "a"})
     with pytest.raises(EmbeddingError, match=r"stored vectors of fake@1 have \[6\] dimensions.* 4"):
-        embedded({"wd:Q1": "a", "wd:Q2": "b"}, first.frame, CountingEmbedder(dimension=4))
+        embedded(lake, {"wd:Q1": "c", "wd:Q2": "a"}, CountingEmbedder(dimension=4))
+
+
+def test_some_rows_alone(tmp_path: Path) -> None:
+    lake = Lake.at(tmp_path)
+    lake.write(KG_ENTITIES, "b", entities({"wd:Q1": "a", "wd:Q2": "b", "wd:Q3": "c"}))
+    for wanted in (["wd:Q1", "wd:Q2"], ["wd:Q2", "wd:Q3"], []):
+        embed_partition(
+            lake,
+            ENTITY_EMBEDDINGS,
+            "b",
+            CountingEmbedder(),
+            checkpoint=3,
+            chosen=lambda rows, wanted=wanted: rows.filter(pl.col("entity_id").is_in(wanted)),
+        )
+        assert sorted(rows_of(lake)["entity_id"]) == wanted
 
 
 def test_rows_of_another_model_than_the_embedder_are_refused() -> None:
     with pytest.raises(ValueError, match="wanted for model x@1, the embedder is fake@1"):
         embed_rows(
-            wanted_entities(entities({"wd:Q1": "a"}), "x@1"),
-            ENTITY_EMBEDDINGS.empty(),
-            ENTITY_EMBEDDINGS.empty(),
+            wanted_attributes(attribute_rows("task", "words"), "x@1"),
+            ATTRIBUTE_EMBEDDINGS.empty(),
+            ATTRIBUTE_EMBEDDINGS.empty(),
             CountingEmbedder(),
-            table=ENTITY_EMBEDDINGS,
+            table=ATTRIBUTE_EMBEDDINGS,
             checkpoint=3,
         )
 
@@ -178,16 +193,16 @@ def test_rows_of_another_model_than_the_embedder_are_refused() -> None:
         (np.zeros((1, 5)), r"shape \(1, 5\) where \(1, 6\)"),
     ],
 )
-def test_bad_vectors_are_refused(answer: np.ndarray, said: str) -> None:
+def test_bad_vectors_are_refused(tmp_path: Path, answer: np.ndarray, said: str) -> None:
     class Broken(CountingEmbedder):
         def embed(self, texts: Sequence[str], progress: EmbedProgress | None = None) -> np.ndarray:  # noqa: ARG002
             return answer
 
     with pytest.raises(EmbeddingError, match=said):
-        embedded({"wd:Q1": "a"}, embedder=Broken())
+        embedded(Lake.at(tmp_path), {"wd:Q1": "a"}, Broken())
 
 
-def test_progress_adds_up() -> None:
+def test_progress_adds_up(tmp_path: Path) -> None:
     told: list[int] = []
     announced: list[int] = []
 
@@ -195,20 +210,14 @@ def test_progress_adds_up() -> None:
         announced.append(total)
         return told.append
 
-    embed_rows(
-        wanted_entities(entities({f"wd:Q{number}": str(number) for number in range(7)}), "fake@1"),
-        ENTITY_EMBEDDINGS.empty(),
-        ENTITY_EMBEDDINGS.empty(),
-        CountingEmbedder(),
-        table=ENTITY_EMBEDDINGS,
-        checkpoint=3,
-        start_progress=start,
-    )
+    lake = Lake.at(tmp_path)
+    lake.write(KG_ENTITIES, "b", entities({f"wd:Q{number}": str(number) for number in range(7)}))
+    embed_partition(lake, ENTITY_EMBEDDINGS, "b", CountingEmbedder(), checkpoint=3, start_progress=start)
     assert announced == [7]
     assert sum(told) == 7
 
 
-def test_triples_and_attributes_become_rows_of_their_tables() -> None:
+def test_triples_become_rows_of_their_table(tmp_path: Path) -> None:
     key = triple_id_of("g", "wd:Q1", "wd:P31", "wd:Q2", None)
     triple = {
         "triple_id": key,
@@ -223,12 +232,15 @@ def test_triples_and_attributes_become_rows_of_their_tables() -> None:
         "tail_label": "human",
         "row_key": "k",
     }
-    embedder = CountingEmbedder()
-    wanted = wanted_triples(KG_TRIPLES.frame([triple]), embedder.model_id)
-    nothing = TRIPLE_EMBEDDINGS.empty()
-    rows = embed_rows(wanted, nothing, nothing, embedder, table=TRIPLE_EMBEDDINGS, checkpoint=1).frame
-    assert TRIPLE_EMBEDDINGS.conform(rows)["text"].to_list() == ["Douglas Adams instance of human"]
+    lake = Lake.at(tmp_path)
+    lake.write(KG_TRIPLES, "b", KG_TRIPLES.frame([triple]))
+    embed_partition(lake, TRIPLE_EMBEDDINGS, "b", CountingEmbedder(), checkpoint=1)
+    rows = TRIPLE_EMBEDDINGS.conform(lake.read(TRIPLE_EMBEDDINGS, "b"))
+    assert rows["text"].to_list() == ["Douglas Adams instance of human"]
 
+
+def test_attributes_become_rows_of_their_table() -> None:
+    embedder = CountingEmbedder()
     wanted = wanted_attributes(attribute_rows("task a", "date of birth"), embedder.model_id)
     nothing = ATTRIBUTE_EMBEDDINGS.empty()
     rows = embed_rows(wanted, nothing, nothing, embedder, table=ATTRIBUTE_EMBEDDINGS, checkpoint=1).frame

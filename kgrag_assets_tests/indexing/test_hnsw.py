@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kgrag_assets.indexing import update
 from kgrag_assets.indexing.hnsw import HnswIndex
-from kgrag_assets.indexing.hnsw_base import base_vectors, write_base
-from kgrag_assets.indexing.manifest import IndexFileError
 from kgrag_assets.indexing.recall import recall_at_k
-from kgrag_assets.indexing.update import UpdatedIndex, live_vectors, update_index
-from kgrag_assets.lake.files import replace_folder
+from kgrag_assets.indexing.update import UpdatedIndex, update_index
 from kgrag_assets.settings import IndexSettings
 
 DIMENSION = 8
 MODEL = "model@1"
 WIDE = IndexSettings(hnsw_m=16, ef_construction=100, ef_search=512)
+# The same with a graph from the first row on.
+GRAPH = WIDE.model_copy(update={"exact_below": 0})
 
 
 def vector_of(entry: str, version: int, dimension: int = DIMENSION) -> np.ndarray:
@@ -57,15 +55,13 @@ states = st.lists(st.dictionaries(st.integers(0, 25), st.integers(0, 2), max_siz
 
 
 @pytest.mark.parametrize("exact_below", [0, 10, 1000])
-def test_any_sequence_of_updates_answers_like_brute_force(exact_below: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update, "EXACT_BELOW", exact_below)
-
+def test_any_sequence_of_updates_answers_like_brute_force(exact_below: int) -> None:
     @settings(max_examples=60, deadline=None)
     @given(states, st.integers(1, 30), st.sampled_from([0.05, 0.5, 1.0]))
     def check(sequence: list[dict[int, int]], k: int, share: float) -> None:
         index: HnswIndex | None = None
         before: dict[str, int] = {}
-        options = WIDE.model_copy(update={"rebuild_share": share})
+        options = WIDE.model_copy(update={"rebuild_share": share, "exact_below": exact_below})
         for state in sequence:
             rows = {f"e{number}": version for number, version in state.items()}
             result = updated(index, rows, options)
@@ -99,40 +95,87 @@ def test_nothing_changed_is_the_same_object() -> None:
     assert again.report.kept == 5
 
 
-def test_an_edit_is_dead_in_the_base_and_alive_in_the_delta_until_the_share_is_reached(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(update, "EXACT_BELOW", 0)
+def test_an_edit_is_dead_in_the_base_and_alive_in_the_delta_until_the_share_is_reached() -> None:
     rows = {f"e{number}": 0 for number in range(20)}
-    first = updated(None, rows).index
-    second = updated(first, {**rows, "e3": 1})
+    first = updated(None, rows, GRAPH).index
+    second = updated(first, {**rows, "e3": 1}, GRAPH)
     assert not second.report.rebuilt
     assert second.index.base is first.base
-    assert not second.index.alive[second.index.base_ids.index("e3")]
-    assert second.index.delta_ids == ("e3",)
-    undone = updated(second.index, rows)
+    assert not second.index.alive[second.index.base_rows.ids.to_pylist().index("e3")]
+    assert second.index.delta_rows.ids.to_pylist() == ["e3"]
+    undone = updated(second.index, rows, GRAPH)
     assert undone.index.alive.all()
-    assert undone.index.delta_ids == ()
+    assert len(undone.index.delta_rows) == 0
     assert undone.index.data_version == first.data_version
-    many = updated(second.index, {**rows, "e3": 1, "e4": 1, "e5": 1})
+    many = updated(second.index, {**rows, "e3": 1, "e4": 1, "e5": 1}, GRAPH)
     assert many.report.rebuilt
     assert many.index.alive.all()
-    assert many.index.delta_ids == ()
+    assert len(many.index.delta_rows) == 0
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "rebuilt"), [("hnsw_m", 8, True), ("ef_construction", 50, True), ("ef_search", 64, False)]
+    ("option", "value", "rebuilt"),
+    [("hnsw_m", 8, True), ("ef_construction", 50, True), ("storage", "sq8", True), ("ef_search", 64, False)],
 )
-def test_only_parameters_of_the_graph_rebuild_it(
-    option: str, value: int, rebuilt: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(update, "EXACT_BELOW", 0)
+def test_only_parameters_of_the_graph_rebuild_it(option: str, value: object, rebuilt: bool) -> None:
     rows = {f"e{number}": 0 for number in range(20)}
-    first = updated(None, rows).index
-    second = updated(first, rows, WIDE.model_copy(update={option: value}))
+    first = updated(None, rows, GRAPH).index
+    second = updated(first, rows, GRAPH.model_copy(update={option: value}))
+    assert second.changed
     assert second.report.rebuilt is rebuilt
     assert second.index is not first
     assert second.index.data_version != first.data_version
+
+
+class Asked:
+    """Gives vectors by row number, and remembers which rows it was asked for."""
+
+    def __init__(self, vectors: np.ndarray) -> None:
+        self.vectors = vectors
+        self.rows: list[int] = []
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        self.rows.extend(rows.tolist())
+        return self.vectors[rows]
+
+
+def test_vectors_are_asked_for_where_they_are_new_only() -> None:
+    rows = {f"e{number}": 0 for number in range(30)}
+    ids, keys, vectors = table_of(rows)
+    built = update_index(None, ids, keys, Asked(vectors), GRAPH, model_id=MODEL).index
+    assert built.search(vectors, 7).ids == updated(None, rows, GRAPH).index.search(vectors, 7).ids
+    nothing = Asked(vectors)
+    assert update_index(built, ids, keys, nothing, GRAPH, model_id=MODEL).index is built
+    assert nothing.rows == []
+    later = {**{entry: version for entry, version in rows.items() if entry != "e9"}, "e4": 1, "new": 0}
+    ids, keys, vectors = table_of(later)
+    some = Asked(vectors)
+    second = update_index(built, ids, keys, some, GRAPH, model_id=MODEL).index
+    assert [ids[row] for row in some.rows] == ["e4", "new"]
+    # What stands in the delta already is not asked for again.
+    third = {**later, "e5": 1}
+    ids, keys, vectors = table_of(third)
+    one = Asked(vectors)
+    last = update_index(second, ids, keys, one, GRAPH, model_id=MODEL).index
+    assert [ids[row] for row in one.rows] == ["e5"]
+    assert last.search(vectors, 9).ids == updated(None, third, GRAPH).index.search(vectors, 9).ids
+
+
+def test_a_build_tells_how_far_it_is_and_may_use_two_threads() -> None:
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(20_000, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = [f"e{number:05d}" for number in range(20_000)]
+    told: list[tuple[str, int]] = []
+
+    def start(total: int) -> Callable[[int], None]:
+        told.append(("total", total))
+        return lambda rows: told.append(("rows", rows))
+
+    options = IndexSettings(hnsw_m=4, ef_construction=20, ef_search=64)
+    index = update_index(None, ids, ids, vectors, options, model_id=MODEL, threads=2, start_progress=start).index
+    assert told == [("total", 20_000), ("rows", 16_384), ("rows", 3_616)]
+    assert recall_at_k(index, vectors, ids, sample=50) > 0.9
 
 
 def test_another_model_starts_anew() -> None:
@@ -163,6 +206,7 @@ def test_a_large_index_recalls_through_updates_and_building_is_deterministic() -
     gone = set(ids[:300])
     assert not any(gone & set(found) for found in second.index.search(queries, 50).ids)
     assert recall_at_k(second.index, vectors[300:], ids[300:], queries) >= 0.95
+    assert recall_at_k(second.index, lambda rows: vectors[300:][rows], ids[300:], queries) >= 0.95
     # Mostly dead: what is left is still found.
     few = second.index.restricted_to(ids[1000:1040])
     assert few.size == 40
@@ -185,6 +229,37 @@ def test_many_equal_vectors_do_not_hide_the_others() -> None:
     assert len(without.search(vectors[:1], 60).ids[0]) == 60
 
 
+def test_a_walk_that_comes_back_short_is_made_good_by_a_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, keys, vectors = table_of({f"x{number}": 0 for number in range(200)})
+    index = update_index(None, ids, keys, vectors, GRAPH, model_id=MODEL).index
+    walked = index.base.search
+
+    def short(queries: np.ndarray, k: int, params: object) -> tuple[np.ndarray, np.ndarray]:
+        similarity, nodes = walked(queries, k, params=params)
+        nodes[::2, 3:] = -1
+        return similarity, nodes
+
+    expected = index.search_exact(vectors[:9], 5).ids
+    monkeypatch.setattr(index.base, "search", short)
+    assert index.search(vectors[:9], 5).ids == expected
+    few = index.restricted_to(ids[:150])
+    assert few.search(vectors[:9], 5).ids == few.search_exact(vectors[:9], 5).ids
+
+
+@pytest.mark.parametrize("storage", ["full", "fp16", "sq8"])
+@pytest.mark.parametrize("chosen", [90, 500, 999])
+def test_a_scan_of_some_rows_is_the_same_for_one_query_and_for_many(storage: str, chosen: int) -> None:
+    ids, keys, vectors = table_of({f"x{number:04d}": 0 for number in range(1000)})
+    options = GRAPH.model_copy(update={"storage": storage})
+    index = update_index(None, ids, keys, vectors, options, model_id=MODEL).index.restricted_to(ids[-chosen:])
+    queries = np.array([vector_of("query", number) for number in range(20)])
+    many = index.search_exact(queries, 7)
+    singly = [index.search_exact(query[None, :], 7) for query in queries]
+    assert many.ids == [one.ids[0] for one in singly]
+    assert np.allclose(many.scores, np.concatenate([one.scores for one in singly]), atol=1e-5)
+    assert recall_at_k(index, vectors[-chosen:], ids[-chosen:], queries, k=7) > (0.9 if storage == "sq8" else 0.99)
+
+
 def test_recall_counts_what_is_not_found() -> None:
     ids, keys, vectors = table_of({f"e{number}": 0 for number in range(40)})
     half = update_index(None, ids[::2], keys[::2], vectors[::2], WIDE, model_id=MODEL).index
@@ -199,6 +274,8 @@ def test_restricted_view_finds_only_its_ids_and_has_its_own_version() -> None:
     rows = {f"e{number}": 0 for number in range(10)}
     index = updated(None, rows).index
     view = index.restricted_to(["e1", "e2", "unknown"])
+    with pytest.raises(ValueError, match="cannot be updated"):
+        updated(view, rows)
     assert sorted(view.search(vector_of("query", 0)[None, :], 5).ids[0]) == ["e1", "e2"]
     assert view.data_version != index.data_version
     assert index.restricted_to(rows) is index
@@ -220,79 +297,3 @@ def test_bad_rows_and_queries_are_refused() -> None:
         index.search(vectors, 0)
     with pytest.raises(ValueError, match="queries have shape"):
         index.search(vectors[:, :3], 1)
-
-
-def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[HnswIndex, Path]:
-    monkeypatch.setattr(update, "EXACT_BELOW", 0)
-    rows = {f"e{number}": 0 for number in range(20)}
-    index = updated(updated(None, rows).index, {**rows, "e3": 1, "new": 0}).index
-    folder = tmp_path / "entity_index"
-    replace_folder(folder, index.save)
-    return index, folder
-
-
-def test_a_saved_index_opens_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index, folder = saved(tmp_path, monkeypatch)
-    opened = HnswIndex.open(folder)
-    queries = np.array([vector_of("query", number) for number in range(20)])
-    assert opened.search(queries, 10).ids == index.search(queries, 10).ids
-    assert opened.data_version == index.data_version
-    assert opened.live_keys() == index.live_keys()
-    assert np.array_equal(base_vectors(opened.base), base_vectors(index.base))
-    unchanged = update_index(opened, *_rows_of(opened), WIDE, model_id=MODEL)
-    assert unchanged.index is opened
-
-
-def _rows_of(index: HnswIndex) -> tuple[list[str], list[str], np.ndarray]:
-    ids, vectors = live_vectors(index)
-    keys = index.live_keys()
-    return ids, [keys[entry] for entry in ids], vectors
-
-
-def test_an_empty_index_is_legal(tmp_path: Path) -> None:
-    index = updated(None, {}).index
-    folder = tmp_path / "index"
-    replace_folder(folder, index.save)
-    opened = HnswIndex.open(folder)
-    assert opened.size == 0
-    assert opened.search(np.zeros((2, DIMENSION), dtype=np.float32), 3).ids == [[], []]
-
-
-@pytest.mark.parametrize("name", ["base.faiss", "delta.npy", "ids.parquet", "manifest.json"])
-@pytest.mark.parametrize("damage", ["missing", "cut", "foreign"])
-def test_files_that_do_not_agree_are_refused(
-    name: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, folder = saved(tmp_path, monkeypatch)
-    path = folder / name
-    if damage == "missing":
-        path.unlink()
-    elif damage == "cut":
-        path.write_bytes(path.read_bytes()[:-7])
-    else:
-        other = tmp_path / "other"
-        replace_folder(other, updated(None, {f"e{number}": 7 for number in range(21)}).index.save)
-        path.write_bytes((other / name).read_bytes())
-    with pytest.raises(IndexFileError, match=r"Delete the folder .*entity_index.* and run again"):
-        HnswIndex.open(folder)
-
-
-def test_ids_of_another_index_are_refused_even_with_good_checksums(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index, _ = saved(tmp_path, monkeypatch)
-    swapped = HnswIndex(**{**index.__dict__, "base_keys": tuple(reversed(index.base_keys))})
-    replace_folder(tmp_path / "swapped", swapped.save)
-    with pytest.raises(IndexFileError, match="data version"):
-        HnswIndex.open(tmp_path / "swapped")
-    short = HnswIndex(**{**index.__dict__, "delta": index.delta[:1]})
-    replace_folder(tmp_path / "short", short.save)
-    with pytest.raises(IndexFileError, match="another shape"):
-        HnswIndex.open(tmp_path / "short")
-
-
-def test_a_full_disk_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update, "EXACT_BELOW", 0)
-    index = updated(None, {f"e{number}": 0 for number in range(400)}).index
-    with pytest.raises(OSError, match="No space left"):
-        write_base(index.base, Path("/dev/full"))

@@ -12,26 +12,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgrag_assets.knowledge.adjacency import MANIFEST, Adjacency, AdjacencyReport, build_adjacency
+from kgrag_assets.knowledge.adjacency import Adjacency
+from kgrag_assets.knowledge.adjacency_build import AdjacencyReport, build_adjacency, frames_as_buckets
+from kgrag_assets.knowledge.adjacency_files import MANIFEST
 from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES, triple_id_of
 
 
-def entities_of(*ids: str) -> pl.DataFrame:
-    columns: dict[str, Any] = {"graph": "test", "bucket": 0, "kind": "entity", "aliases": [], "description": ""}
-    return KG_ENTITIES.frame([{"entity_id": id_, "label": id_, "row_key": key_of(id_), **columns} for id_ in ids])
+def entities_of(*ids: str, graph: str = "test", label: str = "name of ") -> pl.DataFrame:
+    columns: dict[str, Any] = {"graph": graph, "bucket": 0, "kind": "entity", "aliases": [], "description": ""}
+    return KG_ENTITIES.frame(
+        [{"entity_id": id_, "label": label + id_, "row_key": key_of(graph, id_), **columns} for id_ in ids]
+    )
 
 
-def triples_of(*statements: tuple[str, str, str | None]) -> pl.DataFrame:
+def triples_of(*statements: tuple[str, str, str | None], graph: str = "test") -> pl.DataFrame:
     rows: list[dict[str, object]] = []
     for head, relation, tail in statements:
         value = "text" if tail is None else None
         labels = {"head_label": head, "relation_label": relation, "tail_label": tail or "text"}
-        key = triple_id_of("test", head, relation, tail, value)
+        key = triple_id_of(graph, head, relation, tail, value)
         parts = {"head": head, "relation": relation, "tail": tail, "tail_value": value}
-        rows.append({"triple_id": key, "graph": "test", "bucket": 0, **parts, **labels, "row_key": key})
+        rows.append({"triple_id": key, "graph": graph, "bucket": 0, **parts, **labels, "row_key": key})
     return KG_TRIPLES.frame(rows)
+
+
+def write(entities: pl.DataFrame, triples: pl.DataFrame, folder: Path, version: str) -> AdjacencyReport:
+    return build_adjacency(frames_as_buckets(entities, triples), folder, version)
 
 
 def everything_in(graph: Adjacency) -> tuple[set[tuple[str, str, str]], set[tuple[str, str, str]]]:
@@ -48,7 +56,7 @@ def everything_in(graph: Adjacency) -> tuple[set[tuple[str, str, str]], set[tupl
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    build_adjacency(
+    write(
         entities_of("wd:Q9"),
         triples_of(("wd:Q1", "wd:P1", "wd:Q2"), ("wd:Q2", "wd:P2", "wd:Q3"), ("wd:Q1", "wd:P3", None)),
         tmp_path,
@@ -69,7 +77,7 @@ def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], statements: list[tuple[str, str, str | None]]
 ) -> None:
     place = tmp_path_factory.mktemp("graph")
-    report = build_adjacency(entities_of(*names), triples_of(*statements), place, "7")
+    report = write(entities_of(*names), triples_of(*statements), place, "7")
     graph = Adjacency.open(place)
     edges = {(head, relation, tail) for head, relation, tail in statements if tail is not None}
     nodes = {*names, *(edge[0] for edge in edges), *(edge[2] for edge in edges)}
@@ -91,11 +99,11 @@ def test_what_is_written_is_read(
 def test_a_statement_that_two_graphs_have_is_one_edge(tmp_path: Path) -> None:
     triples = triples_of(("wd:Q1", "wd:P1", "wd:Q2"))
     again = triples.with_columns(pl.lit("other").alias("graph"), pl.lit("other").alias("triple_id"))
-    assert build_adjacency(entities_of(), pl.concat([triples, again]), tmp_path, "1").edges == 1
+    assert write(entities_of(), pl.concat([triples, again]), tmp_path, "1").edges == 1
 
 
 def test_an_empty_graph_is_a_graph(tmp_path: Path) -> None:
-    assert build_adjacency(KG_ENTITIES.empty(), KG_TRIPLES.empty(), tmp_path, "0") == AdjacencyReport(0, 0, 0)
+    assert write(KG_ENTITIES.empty(), KG_TRIPLES.empty(), tmp_path, "0") == AdjacencyReport(0, 0, 0)
     graph = Adjacency.open(tmp_path)
     assert (graph.node_count, graph.edge_count, graph.node("wd:Q1")) == (0, 0, None)
 
@@ -120,6 +128,92 @@ def test_arrays_are_memory_mapped_and_cannot_be_written(folder: Path) -> None:
 def test_a_folder_without_a_graph_says_what_to_materialize(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeError, match="holds no graph yet: materialize kg_graph"):
         Adjacency.open(tmp_path)
+
+
+def test_labels_are_the_entities_else_those_of_statements(tmp_path: Path) -> None:
+    """Of several graphs the first counts, and of several statements the first by letters."""
+    entities = pl.concat(
+        [entities_of("wd:Q1", graph="b", label="second "), entities_of("wd:Q1", "wd:P1", graph="a", label="first ")]
+    )
+    first = triples_of(("wd:Q1", "wd:P1", "wd:Q2"), ("wd:Q3", "wd:P2", "wd:Q2"), graph="a")
+    other = first.with_columns(pl.lit("A name").alias("tail_label"), pl.lit("c").alias("graph"))
+    write(entities, pl.concat([first, other]), tmp_path, "1")
+    graph = Adjacency.open(tmp_path)
+    labels = {graph.entity_id(node): graph.label(node) for node in range(graph.node_count)}
+    assert labels == {"wd:Q1": "first wd:Q1", "wd:P1": "first wd:P1", "wd:Q2": "A name", "wd:Q3": "wd:Q3"}
+    relations = [graph.relation(id_) for id_ in ("wd:P1", "wd:P2", "wd:P3")]
+    assert relations == [0, 1, None]
+    assert [graph.relation_label(relation) for relation in (0, 1)] == ["first wd:P1", "wd:P2"]
+
+
+STATEMENTS = st.lists(st.tuples(IDS, IDS, IDS), unique=True, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    parts=st.lists(st.tuples(st.lists(IDS, unique=True, max_size=3), STATEMENTS), max_size=4),
+    rows=st.sampled_from([1, 5, 1000]),
+    bits=st.sampled_from([0, 63]),
+)
+def test_buckets_make_the_graph_that_whole_frames_make(
+    tmp_path_factory: pytest.TempPathFactory,
+    parts: list[tuple[list[str], list[tuple[str, str, str]]]],
+    rows: int,
+    bits: int,
+) -> None:
+    """However many buckets are read at once, and whether or not an edge fits into one number, on disk or off it."""
+    place = tmp_path_factory.mktemp("graph")
+    buckets, frames = [], []
+    for number, (names, statements) in enumerate(parts):
+        # The same id in two buckets would be another graph's row in the lake, too.
+        frame = entities_of(*names, graph=f"g{number}"), triples_of(*statements, graph=f"g{number}")
+        frames.append(frame)
+        frame[1].write_parquet(place / f"{number}.parquet")
+        buckets.append((frame[0].lazy(), pl.scan_parquet(place / f"{number}.parquet")))
+    (place / "some").mkdir()
+    (place / "whole").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kgrag_assets.knowledge.adjacency_build._GROUP_ROWS", rows)
+        patch.setattr("kgrag_assets.knowledge.edge_order._PACKED_BITS", bits)
+        report = build_adjacency(buckets, place / "some", "1")
+    entities, triples = (
+        pl.concat([table.empty(), *(frame[side] for frame in frames)])
+        for side, table in enumerate((KG_ENTITIES, KG_TRIPLES))
+    )
+    assert write(entities, triples, place / "whole", "1") == report
+    some, whole = Adjacency.open(place / "some"), Adjacency.open(place / "whole")
+    assert sorted(some.graphs) == sorted(whole.graphs)
+    assert (place / "some" / "out_masks.npy").is_file() == (len(some.graphs) > 1)
+    assert [some.entity_id(node) for node in range(some.node_count)] == sorted(
+        (whole.entity_id(node) for node in range(whole.node_count)), key=lambda id_: id_.encode()
+    )
+    for node in range(some.node_count):
+        assert some.label(node) == whole.label(node)
+        assert list(some.around(node)) == list(whole.around(node))
+        for graph in some.graphs:
+            here, there = some.mask_of([graph]), whole.mask_of([graph])
+            assert list(some.around(node, here)) == list(whole.around(node, there))
+
+
+def test_an_edge_has_a_bit_for_each_graph_that_states_it(tmp_path: Path) -> None:
+    many = [triples_of(("wd:Q1", "wd:P1", f"wd:Q{2 + number % 2}"), graph=f"g{number:02}") for number in range(64)]
+    write(entities_of(), pl.concat(many), tmp_path, "1")
+    assert np.load(tmp_path / "out_masks.npy").dtype == np.uint64
+    graph = Adjacency.open(tmp_path)
+    for number in (0, 63):
+        assert [graph.entity_id(other) for other, _, _ in graph.around(0, graph.mask_of([f"g{number:02}"]))] == [
+            f"wd:Q{2 + number % 2}"
+        ]
+    assert (graph.mask_of(None), graph.mask_of(graph.graphs), graph.mask_of([])) == (None, None, 0)
+    with pytest.raises(KnowledgeError, match="65 knowledge graphs, at most 64"):
+        write(entities_of("wd:Q1", graph="one more"), pl.concat(many), tmp_path, "1")
+
+
+def test_a_file_of_another_type_is_refused(folder: Path) -> None:
+    array = np.load(folder / "out_relations.npy")
+    np.save(folder / "out_relations.npy", array.astype(np.int16))
+    with pytest.raises(KnowledgeError, match=r"out_relations\.npy holds int16 of shape .*run again"):
+        Adjacency.open(folder)
 
 
 ARRAYS = ["out_starts", "out_nodes", "in_relations", "node_ids.offsets", "node_ids.content", "relation_ids.content"]
@@ -159,6 +253,7 @@ def edited(folder: Path, **changes: object) -> None:
         ({"relations": 9}, "entries where the manifest says 10"),
         ({"nodes": "many"}, "does not hold counts and sizes"),
         ({"sizes": []}, "does not hold counts and sizes"),
+        ({"graphs": "test"}, "does not hold counts and sizes"),
     ],
 )
 def test_a_manifest_that_does_not_fit_is_refused(folder: Path, changes: dict[str, object], problem: str) -> None:

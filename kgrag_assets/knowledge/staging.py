@@ -1,0 +1,352 @@
+"""From the parts of a graph to rows of ``kg_entities`` and ``kg_triples``: names chosen, filters kept, labels joined.
+
+All of it is SQL over Parquet files in a DuckDB file of its own, so that memory is bounded whatever the graph's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import duckdb
+import polars as pl
+
+from kgrag_assets.knowledge.collector import ALIAS, DESCRIPTION, LABEL, LISTED, RELATION
+from kgrag_assets.knowledge.errors import KnowledgeError
+from kgrag_assets.knowledge.extraction import Part
+from kgrag_assets.knowledge.graph_folder import GraphFolder
+from kgrag_assets.lake.changes import MARK
+from kgrag_assets.lake.files import LakeError
+from kgrag_assets.rows.knowledge_graph import (
+    ENTITY_KEY_SQL,
+    KG_ENTITIES,
+    KG_TRIPLES,
+    TRIPLE_ID_SQL,
+    TRIPLE_KEY_SQL,
+)
+
+VERSION = "staging-1"
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Changes since the graph's files were written: parts of edited entities, and ids that are covered or moved.
+
+    ``covered``: every id whose rows come from the overlay alone, also the deleted ones. ``redirects``: merged ids
+    with the id that took their place.
+    """
+
+    parts: tuple[Part, ...] = ()
+    covered: frozenset[str] = frozenset()
+    redirects: tuple[tuple[str, str], ...] = ()
+
+
+class Staging:
+    """A DuckDB file in which one load does its work; a context manager, the file is removed at the end."""
+
+    def __init__(self, scratch: Path, *, memory_mb: int, threads: int) -> None:
+        """Open a fresh file in ``scratch``, an existing folder; ``memory_mb`` bounds what DuckDB holds."""
+        self._path = scratch / "staging.duckdb"
+        self._path.unlink(missing_ok=True)
+        self._connection = duckdb.connect(str(self._path))
+        self._folders: list[GraphFolder] = []
+        self._connection.execute(f"SET memory_limit = '{int(memory_mb)}MB'")
+        self._connection.execute(f"SET threads = {int(threads)}")
+        self._connection.execute("SET preserve_insertion_order = false")
+        self._connection.execute("SET temp_directory = ?", [str(scratch / "spill")])
+
+    def __enter__(self) -> Self:
+        """Use as a context."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close and remove the file."""
+        self._connection.close()
+        for path in (self._path, self._path.with_suffix(".duckdb.wal")):
+            path.unlink(missing_ok=True)
+
+    def add(
+        self, folder: GraphFolder, parts: Sequence[Part], overlay: Overlay, only: Sequence[str] | None = None
+    ) -> None:
+        """Take a graph's parts and settle its names.
+
+        Args:
+            folder: the graph.
+            parts: what was read of its files, in their order.
+            overlay: what changed since.
+            only: local ids; triples are then made of these heads only, and entities of these ids. Without: all.
+        """
+        number = len(self._folders)
+        self._folders.append(folder)
+        self._list("parts", number, parts, overlay.parts)
+        self._ids("covered", number, sorted(overlay.covered))
+        self._pairs("redirects", number, overlay.redirects)
+        if only is not None:
+            self._ids("only", number, sorted(only))
+        self._settle(number)
+
+    def restrict(self, only: Sequence[str]) -> None:
+        """Restrict the last added graph to other ids."""
+        number = len(self._folders) - 1
+        self._ids("only", number, sorted(only))
+        self._settle(number)
+
+    def _settle(self, number: int) -> None:
+        restricted = self._is_restricted(number)
+        self._edges(number, restricted=restricted)
+        self._names(number, restricted=restricted)
+        self._keep(number, self._folders[number])
+
+    def affected_by(self, ids: Sequence[str]) -> list[str]:
+        """Return the heads of the last graph's statements that show one of these ids, as tail, relation or unit."""
+        number = len(self._folders) - 1
+        self._ids("shown", number, sorted(ids))
+        shown = f"(SELECT local FROM shown_{number})"
+        rows = self._run(
+            f"SELECT DISTINCT head FROM all_edges_{number} WHERE relation IN {shown} OR tail IN {shown} "
+            f"OR unit IN {shown} OR raw_tail IN {shown}"
+        ).fetchall()
+        return sorted(row[0] for row in rows)
+
+    def write_entities(self, bucket: int, path: Path, mark: str) -> None:
+        """Write one bucket of ``kg_entities``, of all graphs, as a Parquet file sorted by key."""
+        self._copy(KG_ENTITIES.names, [self._entities_sql(n, bucket) for n in self._numbers], "entity_id", path, mark)
+
+    def write_triples(self, bucket: int, path: Path, mark: str) -> None:
+        """Write one bucket of ``kg_triples``, of all graphs, as a Parquet file sorted by key."""
+        self._copy(KG_TRIPLES.names, [self._triples_sql(n, bucket) for n in self._numbers], "triple_id", path, mark)
+
+    def entities(self) -> pl.DataFrame:
+        """Return the rows of ``kg_entities`` of all buckets: for a restricted graph."""
+        return self._frame(KG_ENTITIES.names, [self._entities_sql(number, None) for number in self._numbers])
+
+    def triples(self) -> pl.DataFrame:
+        """Return the rows of ``kg_triples`` of all buckets: for a restricted graph."""
+        return self._frame(KG_TRIPLES.names, [self._triples_sql(number, None) for number in self._numbers])
+
+    def classes(self) -> frozenset[str]:
+        """Return the classes that the last added graph's filter admits, subclasses included."""
+        number = len(self._folders) - 1
+        if not self._folders[number].filter.classes:
+            return frozenset()
+        return frozenset(row[0] for row in self._run(f"SELECT local FROM classes_{number}").fetchall())
+
+    @property
+    def _numbers(self) -> range:
+        return range(len(self._folders))
+
+    def _run(self, query: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._connection.execute(query, list(parameters))
+        except duckdb.OutOfMemoryException as error:
+            raise KnowledgeError(
+                f"the graph needs more memory than graph.memory_mb allows ({error}): raise it or use more buckets"
+            ) from error
+        except duckdb.IOException as error:
+            raise LakeError(f"cannot write below {self._path.parent} ({error}): is the disk full?") from error
+
+    def _ids(self, name: str, number: int, ids: Sequence[str]) -> None:
+        frame = pl.DataFrame({"local": ids}, schema={"local": pl.String})
+        self._table(f"{name}_{number}", frame)
+
+    def _pairs(self, name: str, number: int, pairs: Sequence[tuple[str, str]]) -> None:
+        self._table(
+            f"{name}_{number}",
+            pl.DataFrame(list(pairs), schema={"local": pl.String, "target": pl.String}, orient="row"),
+        )
+
+    def _table(self, name: str, frame: pl.DataFrame) -> None:
+        self._connection.register("incoming", frame.to_arrow())
+        self._run(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM incoming")
+        self._connection.unregister("incoming")
+
+    def _list(self, name: str, number: int, parts: Sequence[Part], overlay: Sequence[Part]) -> None:
+        rows = [
+            (str(part.table(table)), table, ordinal, part in overlay)
+            for ordinal, part in enumerate([*parts, *overlay])
+            for table in ("names", "edges", "counts")
+        ]
+        schema = {"path": pl.String, "kind": pl.String, "ordinal": pl.Int64, "overlay": pl.Boolean}
+        self._table(f"{name}_{number}", pl.DataFrame(rows, schema=schema, orient="row"))
+
+    def _source(self, number: int, kind: str, columns: str, local: str) -> str:
+        """Return a query of one kind of part rows: the overlay's, and the files' of ids that it does not cover."""
+        listed = f"FROM parts_{number} WHERE kind = '{kind}'"
+        paths = [row[0] for row in self._run(f"SELECT path {listed} ORDER BY ordinal").fetchall()]
+        if not paths:
+            return f"SELECT {columns}, 0::BIGINT AS ordinal FROM {_nothing(kind)} WHERE false"
+        self._connection.execute(f"SET VARIABLE {kind}_{number} = ?", [paths])
+        read = f"read_parquet(getvariable('{kind}_{number}'), filename = true, hive_partitioning = false)"
+        return (
+            f"SELECT {columns}, p.ordinal FROM {read} AS r "
+            f"JOIN (SELECT path, ordinal, overlay {listed}) AS p ON p.path = r.filename "
+            f"WHERE p.overlay OR NOT EXISTS (SELECT 1 FROM covered_{number} AS c WHERE c.local = r.{local})"
+        )
+
+    def _edges(self, number: int, *, restricted: bool) -> None:
+        source = self._source(number, "edges", "r.bucket, r.head, r.relation, r.tail, r.value, r.unit", "head")
+        self._run(
+            f"CREATE OR REPLACE VIEW all_edges_{number} AS "
+            f"SELECT e.bucket, e.head, e.relation, coalesce(d.target, e.tail) AS tail, e.tail AS raw_tail, e.value, "
+            f"e.unit FROM ({source}) AS e LEFT JOIN redirects_{number} AS d ON d.local = e.tail"
+        )
+        chosen = f"WHERE head IN (SELECT local FROM only_{number})" if restricted else ""
+        # Restricted, the statements are few: they are kept, not read again for each bucket.
+        kind = "TABLE" if restricted else "VIEW"
+        self._run(f"CREATE OR REPLACE {kind} edges_{number} AS SELECT * FROM all_edges_{number} {chosen}")
+
+    def _names(self, number: int, *, restricted: bool) -> None:
+        source = self._source(number, "names", "r.bucket, r.local, r.what, r.text, r.rank, r.place", "local")
+        needed = ""
+        if restricted:
+            # Names of what the statements show, besides the ids themselves.
+            self._run(
+                f"CREATE OR REPLACE TABLE needed_{number} AS SELECT DISTINCT local FROM ("
+                f"SELECT local FROM only_{number} UNION ALL SELECT head FROM edges_{number} "
+                f"UNION ALL SELECT relation FROM edges_{number} UNION ALL SELECT tail FROM edges_{number} "
+                f"UNION ALL SELECT unit FROM edges_{number}) WHERE local IS NOT NULL"
+            )
+            needed = f"WHERE local IN (SELECT local FROM needed_{number})"
+        # Which of two names comes first: the language, then the place in the files.
+        order = "(rank::UBIGINT << 52) | (ordinal::UBIGINT << 28) | place::UBIGINT"
+        self._run(
+            f"CREATE OR REPLACE TABLE spoken_{number} AS SELECT bucket, local, what, text, {order} AS place "
+            f"FROM ({source}) {needed}"
+        )
+        self._run(
+            f"CREATE OR REPLACE TABLE names_{number} AS "
+            f"WITH own AS (SELECT local, any_value(bucket) AS bucket, "
+            f"arg_min(text, place) FILTER (WHERE what = {LABEL}) AS label, "
+            f"arg_min(text, place) FILTER (WHERE what = {DESCRIPTION}) AS description, "
+            f"bool_or(what = {LISTED}) AS listed, bool_or(what = {RELATION}) AS relation "
+            f"FROM spoken_{number} GROUP BY local), "
+            f"one AS (SELECT local, text, min(place) AS place FROM spoken_{number} WHERE what = {ALIAS} "
+            f"GROUP BY local, text), "
+            f"others AS (SELECT local, list(text ORDER BY place) AS aliases FROM one GROUP BY local) "
+            f"SELECT own.local, own.bucket, own.label, coalesce(own.description, '') AS description, "
+            f"list_filter(coalesce(others.aliases, []), lambda alias: alias IS DISTINCT FROM own.label) AS aliases, "
+            f"own.listed, own.relation FROM own LEFT JOIN others ON others.local = own.local"
+        )
+        self._run(f"DROP TABLE spoken_{number}")
+
+    def _keep(self, number: int, folder: GraphFolder) -> None:
+        chosen = folder.filter
+        relation = "relation OR regexp_full_match(local, 'P[0-9]+')" if folder.has_wikidata_ids else "relation"
+        # A dump's reader lists what it keeps; elsewhere whatever has a label of its own is an entity.
+        conditions = ["listed" if folder.format == "wikidata_json" else "(listed OR label IS NOT NULL)"]
+        if chosen.classes:
+            self._classes(number, folder)
+            self._connection.execute("SET VARIABLE instance_of = ?", [chosen.instance_relation])
+            of_class = (
+                f"SELECT e.head FROM all_edges_{number} AS e JOIN classes_{number} AS c ON c.local = e.tail "
+                f"WHERE e.relation = getvariable('instance_of')"
+            )
+            conditions.append(
+                f"(({relation}) OR local IN (SELECT local FROM classes_{number}) OR local IN ({of_class}))"
+            )
+        if chosen.min_statements and folder.format != "wikidata_json":
+            # A dump says it entity by entity; elsewhere the statements are counted here.
+            many = f"SELECT head FROM all_edges_{number} GROUP BY head HAVING count(*) >= {int(chosen.min_statements)}"
+            conditions.append(f"(({relation}) OR local IN ({many}))")
+        if self._is_restricted(number):
+            conditions.append(f"local IN (SELECT local FROM needed_{number})")
+        self._run(
+            f"CREATE OR REPLACE TABLE kept_{number} AS "
+            f"SELECT *, CASE WHEN {relation} THEN 'relation' ELSE 'entity' END AS kind FROM names_{number} "
+            f"WHERE {' AND '.join(conditions)}"
+        )
+
+    def _classes(self, number: int, folder: GraphFolder) -> None:
+        self._ids("roots", number, folder.filter.classes)
+        self._connection.execute("SET VARIABLE subclass_of = ?", [folder.filter.subclass_relation])
+        self._run(
+            f"CREATE OR REPLACE TABLE classes_{number} AS WITH RECURSIVE steps AS ("
+            f"SELECT DISTINCT head, tail FROM all_edges_{number} WHERE relation = getvariable('subclass_of')), "
+            f"closure(local) AS (SELECT local FROM roots_{number} UNION "
+            f"SELECT steps.head FROM steps JOIN closure ON steps.tail = closure.local) SELECT local FROM closure"
+        )
+
+    def _is_restricted(self, number: int) -> bool:
+        found = self._run("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [f"only_{number}"]).fetchone()
+        return found is not None
+
+    def _entities_sql(self, number: int, bucket: int | None) -> str:
+        folder = self._folders[number]
+        self._name(number, folder)
+        where = "true" if bucket is None else f"bucket = {int(bucket)}"
+        if self._is_restricted(number):
+            where += f" AND local IN (SELECT local FROM only_{number})"
+        return (
+            f"SELECT *, {ENTITY_KEY_SQL} AS row_key FROM (SELECT concat(getvariable('namespace_{number}'), local) "
+            f"AS entity_id, getvariable('graph_{number}') AS graph, bucket::INTEGER AS bucket, kind, "
+            f"coalesce(label, local) AS label, aliases, description FROM kept_{number} WHERE {where})"
+        )
+
+    def _triples_sql(self, number: int, bucket: int | None) -> str:
+        folder = self._folders[number]
+        self._name(number, folder)
+        where = "true" if bucket is None else f"e.bucket = {int(bucket)}"
+        if folder.filter.relations:
+            self._connection.execute(f"SET VARIABLE relations_{number} = ?", [list(folder.filter.relations)])
+            where += f" AND list_contains(getvariable('relations_{number}'), e.relation)"
+        if folder.filter.without_relations:
+            self._connection.execute(f"SET VARIABLE without_{number} = ?", [list(folder.filter.without_relations)])
+            where += f" AND NOT list_contains(getvariable('without_{number}'), e.relation)"
+        if folder.filter.tails == "kept":
+            where += f" AND (e.tail IS NULL OR e.tail IN (SELECT local FROM kept_{number}))"
+        namespace = f"getvariable('namespace_{number}')"
+        value = "CASE WHEN e.unit IS NULL THEN e.value ELSE concat(e.value, ' ', coalesce(u.label, e.unit)) END"
+        statements = (
+            f"SELECT DISTINCT e.bucket::INTEGER AS bucket, e.head AS h, e.relation AS r, e.tail AS t, "
+            f"{value} AS tail_value FROM edges_{number} AS e LEFT JOIN names_{number} AS u ON u.local = e.unit "
+            f"WHERE {where} AND e.head IN (SELECT local FROM kept_{number})"
+        )
+        named = (
+            f"SELECT getvariable('graph_{number}') AS graph, s.bucket, concat({namespace}, s.h) AS head, "
+            f"concat({namespace}, s.r) AS relation, CASE WHEN s.t IS NULL THEN NULL ELSE concat({namespace}, s.t) END "
+            f"AS tail, s.tail_value, coalesce(h.label, s.h) AS head_label, coalesce(r.label, s.r) AS relation_label, "
+            f"coalesce(t.label, s.t, s.tail_value) AS tail_label FROM ({statements}) AS s "
+            f"LEFT JOIN names_{number} AS h ON h.local = s.h LEFT JOIN names_{number} AS r ON r.local = s.r "
+            f"LEFT JOIN names_{number} AS t ON t.local = s.t"
+        )
+        with_id = f"SELECT {TRIPLE_ID_SQL} AS triple_id, * FROM ({named})"
+        return f"SELECT *, {TRIPLE_KEY_SQL} AS row_key FROM ({with_id})"
+
+    def _name(self, number: int, folder: GraphFolder) -> None:
+        self._connection.execute(f"SET VARIABLE namespace_{number} = ?", [f"{folder.namespace}:"])
+        self._connection.execute(f"SET VARIABLE graph_{number} = ?", [folder.name])
+
+    def _copy(self, names: Sequence[str], queries: Sequence[str], key: str, path: Path, mark: str) -> None:
+        if not queries:
+            table = KG_ENTITIES if "label" in names else KG_TRIPLES
+            table.empty().write_parquet(path, metadata={MARK: mark})
+            return
+        union = " UNION ALL ".join(f"SELECT {', '.join(names)} FROM ({query})" for query in queries)
+        # The path is this program's own; COPY takes no parameters.
+        target = str(path).replace("'", "''")
+        self._run(
+            f"COPY ({union} ORDER BY {key}, graph) TO '{target}' "
+            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, KV_METADATA {{{MARK}: '{mark}'}})"
+        )
+
+    def _frame(self, names: Sequence[str], queries: Sequence[str]) -> pl.DataFrame:
+        table = KG_ENTITIES if "label" in names else KG_TRIPLES
+        if not queries:
+            return table.empty()
+        union = " UNION ALL ".join(f"SELECT {', '.join(names)} FROM ({query})" for query in queries)
+        self._run(f"CREATE OR REPLACE TEMP TABLE result AS {union}")
+        found = pl.from_arrow(self._connection.table("result").to_arrow_table())
+        assert isinstance(found, pl.DataFrame)  # noqa: S101  (a table becomes a frame)
+        return table.conform(found.cast(table.schema))
+
+
+def _nothing(kind: str) -> str:
+    columns = {
+        "names": "0 AS bucket, '' AS local, 0 AS what, '' AS text, 0 AS rank, 0 AS place",
+        "edges": "0 AS bucket, '' AS head, '' AS relation, '' AS tail, '' AS value, '' AS unit",
+        "counts": "0 AS bucket, '' AS local, 0 AS sitelinks, 0 AS statements, 0 AS revision",
+    }
+    return f"(SELECT {columns[kind]}) AS r"

@@ -1,0 +1,1 @@
+"""Tests of learning what changed at Wikidata."""

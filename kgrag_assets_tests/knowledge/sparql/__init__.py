@@ -1,0 +1,1 @@
+"""Tests of asking a graph through SPARQL, against a real engine on loopback."""
