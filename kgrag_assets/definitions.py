@@ -12,6 +12,7 @@ from kgrag_assets.automation.progress import SilentProgress
 from kgrag_assets.blocking import assets as blocking
 from kgrag_assets.evaluation import assets as evaluation
 from kgrag_assets.indexing import assets as indexing
+from kgrag_assets.indexing.graph_embedder import family_of, graph_embedder_of
 from kgrag_assets.judging import assets as judging
 from kgrag_assets.knowledge import assets as knowledge
 from kgrag_assets.knowledge import sensors as knowledge_sensors
@@ -39,22 +40,23 @@ def build_defs(
     """
     settings = Settings() if settings is None else settings
     embedder: Embedder = make_embedder(settings.embedder)
+    given = resource_overrides or {}
     resources: dict[str, object] = {
         "lake": Lake.at(settings.lake),
         "embedder": embedder,
-        "graph_embedder": (resource_overrides or {}).get("embedder", embedder),
         "progress": SilentProgress(),
-        **(resource_overrides or {}),
+        **given,
     }
-    used = resources["embedder"]
-    model_id: str = used.model_id  # type: ignore[attr-defined]  # every embedder has one
-    graph_model_id: str = resources["graph_embedder"].model_id  # type: ignore[attr-defined]
+    used: Embedder = resources["embedder"]  # type: ignore[assignment]  # whoever overrides it gives an embedder
+    if "graph_embedder" not in given:
+        lake: Lake = resources["lake"]  # type: ignore[assignment]
+        resources["graph_embedder"] = graph_embedder_of(settings.embedder, used, lake)
     return dg.Definitions(
         assets=[
             *input_specs(settings.graph.buckets),
             *schemas.build(),
             *knowledge.build(settings),
-            *indexing.build(settings, model_id, graph_model_id),
+            *indexing.build(settings, used.model_id, family_of(resources["graph_embedder"])),
             *blocking.build(settings),
             *retrieval.build(settings),
             *ranking.build(settings),
@@ -62,7 +64,7 @@ def build_defs(
             *mapping.build(settings),
             *evaluation.build(settings),
         ],
-        jobs=build_jobs(),
+        jobs=build_jobs(settings),
         sensors=[
             *schemas_sensors.build(),
             *knowledge_sensors.build(),

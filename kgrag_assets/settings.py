@@ -32,7 +32,7 @@ class EmbedderSettings(_Section):
         "none", description="static: the graph gets cheap vectors, and the model re-scores what they find."
     )
     first_stage_texts: int = Field(100_000, ge=100, description="Texts that the cheap vectors are fitted to.")
-    rescored: int = Field(500, ge=10, le=10_000, description="Candidates of the first stage that the model re-scores.")
+    rescored: int = Field(1000, ge=10, le=10_000, description="Candidates of the first stage that the model re-scores.")
     rescoring_cache: int = Field(200_000, ge=0, description="Texts whose vectors re-scoring remembers.")
     base_url: str | None = Field(None, description="Endpoint of an OpenAI-compatible or Ollama server.")
     api_key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
@@ -47,6 +47,9 @@ class GraphSettings(_Section):
     buckets: int = Field(8, ge=1, le=99, description="Partitions of the graph by hash of the entity id.")
     workers: int = Field(2, ge=1, le=256, description="Processes that read a large graph's files.")
     memory_mb: int = Field(2000, ge=200, description="What the joining of a graph's rows may hold in memory, in MB.")
+    embed_triples: Literal["all", "reachable"] = Field(
+        "all", description="reachable: only triples about entities that the attributes of some task lead to."
+    )
     graphs: tuple[str, ...] | None = Field(None, description="Graphs that a task uses; empty for all in the lake.")
 
 

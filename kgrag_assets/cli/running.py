@@ -10,10 +10,11 @@ from pathlib import Path
 import dagster as dg
 
 from kgrag_assets.automation.inputs import GRAPH_CHANGES, GRAPH_FILES, TASK_FILES, TASK_OPTIONS, report_changes
-from kgrag_assets.automation.jobs import BUILD_INDEXES, JOB_ASSETS, LOAD_GRAPH, MAP_TASK, PUBLISH, REFRESH_BUCKET
+from kgrag_assets.automation.jobs import PUBLISH, Job, jobs_in_order
 from kgrag_assets.automation.partitions import bucket_names
 from kgrag_assets.automation.staleness import Stale, find_stale
 from kgrag_assets.cli.place import Place
+from kgrag_assets.knowledge.lexicon_files import lexicon_path
 from kgrag_assets.knowledge.sensors import followed_graphs, see_changes, see_graphs
 from kgrag_assets.rows.catalog import TASK_TABLES
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
@@ -28,6 +29,7 @@ _PARTITIONED = {
     for table in (*TASK_TABLES, KG_ENTITIES, KG_TRIPLES, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS, ATTRIBUTE_EMBEDDINGS)
 }
 _FOLDERS = ("kg_graph", "entity_index", "triple_index")
+_FILES = {"kg_lexicon": lexicon_path}
 
 
 class RunError(RuntimeError):
@@ -83,9 +85,9 @@ def observe_graphs(place: Place) -> None:
     report_changes(place.instance, GRAPH_CHANGES, {None: see_changes(place.lake, followed_graphs(place.lake))})
 
 
-def stale_of(place: Place, job: str, partitions: Sequence[str | None]) -> list[Stale]:
+def stale_of(place: Place, job: Job, partitions: Sequence[str | None]) -> list[Stale]:
     """Tell what of a job is stale or missing for these partitions: in Dagster's history or on disk."""
-    wanted = [(dg.AssetKey(asset), partition) for partition in partitions for asset in JOB_ASSETS[job]]
+    wanted = [(dg.AssetKey(asset), partition) for partition in partitions for asset in job.assets]
     found = {(stale.asset, stale.partition): stale for stale in find_stale(place.instance, place.graph, wanted)}
     for key, partition in wanted:
         asset = key.to_user_string()
@@ -105,18 +107,26 @@ def _failed_calls(place: Place, task: str | None) -> int:
     return int(statuses.is_in(FAILED_STATUSES).sum())
 
 
-def graph_plan(place: Place) -> Iterator[tuple[str, list[str | None]]]:
-    """Name the jobs that bring the graph up to date, in order, each with its partitions."""
-    yield LOAD_GRAPH, [None]
-    yield REFRESH_BUCKET, list(bucket_names(place.settings.graph.buckets))
-    yield BUILD_INDEXES, [None]
-
-
-def plan(place: Place, task: str) -> Iterator[tuple[str, list[str | None]]]:
+def plan(place: Place, task: str) -> Iterator[tuple[Job, list[str | None]]]:
     """Name the jobs that bring a task up to date, in order, each with its partitions."""
-    yield from graph_plan(place)
-    yield MAP_TASK, [task]
-    yield PUBLISH, [None]
+    for job in jobs_in_order(place.settings):
+        yield job, [task] if job.per == "task" else _partitions(place, job)
+
+
+def graph_plan(place: Place) -> Iterator[tuple[Job, list[str | None]]]:
+    """Name the jobs that bring the graph up to date, in order, each with its partitions.
+
+    Where triples are embedded as tasks reach them, the tasks' schemas are read on the way.
+    """
+    tasks = place.instance.get_dynamic_partitions("tasks")
+    jobs = jobs_in_order(place.settings)
+    last = max(number for number, job in enumerate(jobs) if job.per != "task" and job.name != PUBLISH)
+    for job in jobs[: last + 1]:
+        yield job, list(tasks) if job.per == "task" else _partitions(place, job)
+
+
+def _partitions(place: Place, job: Job) -> list[str | None]:
+    return list(bucket_names(place.settings.graph.buckets)) if job.per == "bucket" else [None]
 
 
 def bring_up_to_date(place: Place, task: str, on_job: Callable[[str, str | None], None]) -> RunReport:
@@ -149,7 +159,7 @@ def bring_graph_up_to_date(place: Place, on_job: Callable[[str, str | None], Non
 
 def _run_plan(
     place: Place,
-    jobs: Iterable[tuple[str, list[str | None]]],
+    jobs: Iterable[tuple[Job, list[str | None]]],
     report: RunReport,
     on_job: Callable[[str, str | None], None],
 ) -> RunReport:
@@ -158,8 +168,8 @@ def _run_plan(
         for stale in stale_of(place, job, partitions):
             by_partition.setdefault(stale.partition, []).append(stale.asset)
         for partition, assets in by_partition.items():
-            on_job(job, partition)
-            _run(place, job, partition, _with_downstream(place, job, assets), report)
+            on_job(job.name, partition)
+            _run(place, job.name, partition, _with_downstream(place, job, assets), report)
     return report
 
 
@@ -172,16 +182,16 @@ def close_dead_runs(instance: dg.DagsterInstance) -> None:
             instance.report_run_failed(run, "the process that ran this was killed; run again, nothing finished is lost")
 
 
-def _with_downstream(place: Place, job: str, assets: Sequence[str]) -> list[dg.AssetKey]:
+def _with_downstream(place: Place, job: Job, assets: Sequence[str]) -> list[dg.AssetKey]:
     selected = {dg.AssetKey(asset) for asset in assets}
-    for asset in JOB_ASSETS[job]:
+    for asset in job.assets:
         node = place.graph.get(dg.AssetKey(asset))
         if selected & node.parent_keys:
             selected.add(node.key)
         if node.key in selected:
             # Assets that one function makes run together.
             selected |= {key for key in node.execution_set_entity_keys if isinstance(key, dg.AssetKey)}
-    return [dg.AssetKey(asset) for asset in JOB_ASSETS[job] if dg.AssetKey(asset) in selected]
+    return [dg.AssetKey(asset) for asset in job.assets if dg.AssetKey(asset) in selected]
 
 
 def _run(place: Place, job: str, partition: str | None, selection: list[dg.AssetKey], report: RunReport) -> None:
@@ -233,6 +243,8 @@ def _on_disk(place: Place, asset: str, partition: str | None) -> bool:
         return place.lake.has(_PARTITIONED[asset], partition)
     if asset in _FOLDERS:
         return place.lake.paths.arrays(asset).exists()
+    if asset in _FILES:
+        return _FILES[asset](place.lake).exists()
     if asset == "analyst_database":
         return place.lake.paths.snapshot.exists()
     return True

@@ -14,7 +14,8 @@ from kgrag_assets.automation.progress import Progress
 from kgrag_assets.automation.results import described, explained_failures, store
 from kgrag_assets.indexing.embedding import embed_rows, wanted_attributes
 from kgrag_assets.indexing.entity_text import TEXT_VERSION as ENTITY_TEXT_VERSION
-from kgrag_assets.indexing.graph_embedding import UPSTREAM, embed_partition
+from kgrag_assets.indexing.graph_embedder import FIRST_STAGE, graph_texts
+from kgrag_assets.indexing.graph_embedding import UPSTREAM, embed_partition, reachable_triples
 from kgrag_assets.indexing.hnsw import HnswIndex
 from kgrag_assets.indexing.manifest import IndexFileError
 from kgrag_assets.indexing.recall import recall_at_k
@@ -25,8 +26,10 @@ from kgrag_assets.lake.files import replace_folder
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.embedders import Embedder
 from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
+from kgrag_assets.models.first_stage import FirstStage
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
+from kgrag_assets.rows.reachable_entities import REACHABLE_ENTITIES
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
 from kgrag_assets.rows.table import Table, TableError
 from kgrag_assets.schemas.attribute_text import TEXT_VERSION as ATTRIBUTE_TEXT_VERSION
@@ -37,13 +40,13 @@ RECALL_FLOOR = 0.95
 NEAREST_SHOWN = 10
 
 
-def build(settings: Settings, model_id: str, graph_model_id: str) -> list[dg.AssetsDefinition]:
+def build(settings: Settings, model_id: str, graph_model: str) -> list[dg.AssetsDefinition]:
     """Make the assets of this room.
 
     Args:
         settings: the settings.
         model_id: the embedder of attributes, part of the code version.
-        graph_model_id: that of the graph's rows, which may be a cheap first stage.
+        graph_model: what is known of that of the graph's rows, which may be a cheap first stage yet to be fitted.
     """
     buckets = bucket_partitions(settings.graph.buckets)
     model_kinds = {
@@ -51,15 +54,20 @@ def build(settings: Settings, model_id: str, graph_model_id: str) -> list[dg.Ass
         "parquet",
     }
 
+    first_stage = settings.embedder.first_stage == "static"
+    reachable = settings.graph.embed_triples == "reachable"
+
     def embeddings(table: Table, description: str) -> dg.AssetsDefinition:
         upstream = UPSTREAM[table.name]
+        narrowed = reachable and table is TRIPLE_EMBEDDINGS
+        more = [*([FIRST_STAGE] if first_stage else []), *([REACHABLE_ENTITIES.name] if narrowed else [])]
 
         @dg.asset(
             name=table.name,
-            deps=[upstream.name],
+            deps=[upstream.name, *more],
             partitions_def=buckets,
             group_name="indexing",
-            code_version=f"{ENTITY_TEXT_VERSION}/{graph_model_id}",
+            code_version=f"{ENTITY_TEXT_VERSION}/{graph_model}",
             owners=OWNERS,
             kinds=model_kinds,
             automation_condition=when_content_changed(),
@@ -82,6 +90,7 @@ def build(settings: Settings, model_id: str, graph_model_id: str) -> list[dg.Ass
                     graph_embedder,
                     checkpoint=settings.embedder.checkpoint_texts,
                     start_progress=lambda total: progress.track(f"{table.name} {partition}", total),
+                    chosen=reachable_triples(lake) if narrowed else None,
                 )
                 return described(
                     done.written,
@@ -152,7 +161,7 @@ def build(settings: Settings, model_id: str, graph_model_id: str) -> list[dg.Ass
             name=name,
             deps=[table.name],
             group_name="indexing",
-            code_version=f"hnsw-2/{parameters.model_dump_json()}/{graph_model_id}",
+            code_version=f"hnsw-2/{parameters.model_dump_json()}/{graph_model}",
             owners=OWNERS,
             kinds={"faiss"},
             automation_condition=when_content_changed(),
@@ -167,10 +176,13 @@ def build(settings: Settings, model_id: str, graph_model_id: str) -> list[dg.Ass
             ],
         )
         def vector_index(
-            context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
+            context: dg.AssetExecutionContext,
+            lake: dg.ResourceParam[Lake],
+            graph_embedder: dg.ResourceParam[Embedder],
+            progress: dg.ResourceParam[Progress],
         ) -> dg.MaterializeResult:
             names = bucket_names(settings.graph.buckets)
-            failures = explained_failures(TableError, IndexFileError)
+            failures = explained_failures(TableError, IndexFileError, ModelUnavailableError)
             with failures, lake.lock(name), stored_vectors(lake, table, names, id_column) as stored:
                 folder = lake.paths.arrays(name)
                 updated = update_index(
@@ -178,7 +190,7 @@ def build(settings: Settings, model_id: str, graph_model_id: str) -> list[dg.Ass
                     ids=stored.ids,
                     row_keys=stored.row_keys,
                     vectors=stored,
-                    model_id=graph_model_id,
+                    model_id=graph_embedder.model_id,
                     settings=parameters,
                     start_progress=lambda total: progress.track(name, total),
                 )
@@ -214,7 +226,37 @@ def build(settings: Settings, model_id: str, graph_model_id: str) -> list[dg.Ass
 
         return vector_index
 
+    @dg.asset(
+        name=FIRST_STAGE,
+        deps=[KG_ENTITIES.name, KG_TRIPLES.name],
+        group_name="indexing",
+        code_version=graph_model,
+        owners=OWNERS,
+        kinds={"numpy"},
+        automation_condition=when_content_changed(),
+        description="A static model whose vectors are fitted to those of the full model, on a sample of the graph's "
+        "texts. It is fitted once; a graph that changes keeps it.",
+    )
+    def first_stage_model(
+        lake: dg.ResourceParam[Lake],
+        graph_embedder: dg.ResourceParam[Embedder],
+        progress: dg.ResourceParam[Progress],
+    ) -> dg.MaterializeResult:
+        if not isinstance(graph_embedder, FirstStage):
+            raise dg.Failure(description="embedder.first_stage is static, and the graph's embedder is another")
+        failures = explained_failures(EmbeddingError, ModelUnavailableError)
+        with failures, lake.lock(FIRST_STAGE):
+            fitted = not graph_embedder.ready
+            size = settings.embedder.first_stage_texts
+            texts = graph_texts(lake, bucket_names(settings.graph.buckets), size)
+            graph_embedder.fit(texts, progress.track(FIRST_STAGE, size) if fitted else None)
+            return dg.MaterializeResult(
+                data_version=dg.DataVersion(graph_embedder.model_id),
+                metadata={"model": graph_embedder.model_id, "file_written": fitted, "texts": size},
+            )
+
     return [
+        *([first_stage_model] if first_stage else []),
         entity_embeddings,
         triple_embeddings,
         attribute_embeddings,

@@ -15,6 +15,7 @@ from kgrag_assets.models.embedders import Embedder
 from kgrag_assets.rows.embeddings import ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS, embedding_key
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
+from kgrag_assets.rows.reachable_entities import REACHABLE_ENTITIES
 from kgrag_assets.rows.table import ROW_KEY, Table
 
 UPSTREAM: Mapping[str, Table] = {ENTITY_EMBEDDINGS.name: KG_ENTITIES, TRIPLE_EMBEDDINGS.name: KG_TRIPLES}
@@ -120,3 +121,18 @@ def _worded(rows: pl.DataFrame, table: Table, model_id: str) -> pl.DataFrame:
         pl.Series(ROW_KEY, keys, dtype=pl.String),
     )
     return frame.select([name for name in table.names if name != "vector"])
+
+
+def reachable_triples(lake: Lake) -> Callable[[pl.LazyFrame], pl.LazyFrame]:
+    """Return what narrows rows of ``kg_triples`` to those about entities that some task reaches.
+
+    A triple is about its head, its tail and its relation: a column is as often linked to a relation.
+    """
+    ids = lake.read(REACHABLE_ENTITIES, None, ["entity_id", "linked"])
+    reached, linked = ids["entity_id"].implode(), ids.filter("linked")["entity_id"].implode()
+
+    def narrow(rows: pl.LazyFrame) -> pl.LazyFrame:
+        about = pl.col("head").is_in(reached) | pl.col("tail").is_in(linked) | pl.col("relation").is_in(linked)
+        return rows.filter(about.fill_null(value=False))
+
+    return narrow

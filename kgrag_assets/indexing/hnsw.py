@@ -52,10 +52,10 @@ class HnswIndex(IndexParts):
             raise ValueError(f"k must be at least 1, not {k}")
         if queries.ndim != 2 or queries.shape[1] != self.dimension:
             raise ValueError(f"queries have shape {queries.shape}, the index holds vectors of length {self.dimension}")
+        of_base, of_delta = self._base_hits(queries, k, exact=exact), self._delta_hits(queries, k)
         ids: list[list[str]] = []
         scores: list[list[float]] = []
-        of_delta = self._delta_hits(queries, k)
-        for of_query, (likeness, rows) in enumerate(self._base_hits(queries, k, exact=exact)):
+        for of_query, (likeness, rows) in enumerate(of_base):
             found = self.base_rows.texts(rows)
             # FAISS gives the best first: where no two are alike and nothing joins them, that is the order.
             if not of_delta and len(set(likeness)) == len(likeness):
@@ -66,9 +66,10 @@ class HnswIndex(IndexParts):
             best = sorted(hits + of_delta[of_query] if of_delta else hits)[:k]
             ids.append([entry for _, entry in best])
             scores.append([-score for score, _ in best])
-        table = np.full((len(queries), k), np.nan, dtype=np.float32)
-        for row, likeness in zip(table, scores, strict=True):
-            row[: len(likeness)] = likeness
+        # Every query has found as many: all live rows, or k.
+        table = np.array(scores, dtype=np.float32).reshape(len(queries), min(k, self.size))
+        if k > self.size:
+            table = np.pad(table, ((0, 0), (0, k - self.size)), constant_values=np.nan)
         return Hits(ids=ids, scores=table)
 
     @cached_property
@@ -85,12 +86,20 @@ class HnswIndex(IndexParts):
         return self.base is not None and int(self.base.ntotal) == len(self.base_rows)
 
     @cached_property
-    def _rows_by_node(self) -> tuple[np.ndarray, memoryview]:
+    def _rows_by_node(self) -> tuple[np.ndarray, np.ndarray]:
         """Live rows of the base ordered by their node, and where each node's rows begin."""
         live = np.flatnonzero(self.alive)
         order = live[np.argsort(self.nodes[live], kind="stable")]
-        starts = np.searchsorted(self.nodes[order], np.arange(int(self.base.ntotal) + 1))
-        return order, starts.data
+        return order, np.searchsorted(self.nodes[order], np.arange(int(self.base.ntotal) + 1))
+
+    @cached_property
+    def _single_rows(self) -> memoryview:
+        """The live row of each node, -1 where it has none or several: one look for what nearly every hit asks."""
+        order, starts = self._rows_by_node
+        single = np.full(int(self.base.ntotal), -1, dtype=np.int64)
+        alone = np.flatnonzero(np.diff(starts) == 1)
+        single[alone] = order[starts[alone]]
+        return single.data
 
     def _base_hits(self, queries: np.ndarray, k: int, *, exact: bool) -> list[tuple[list[float], list[int]]]:
         """Return similarities, best first, and rows of the base for each query."""
@@ -106,15 +115,18 @@ class HnswIndex(IndexParts):
 
     def _spread(self, scores: list[float], nodes: list[int], k: int) -> tuple[list[float], list[int]]:
         """Put the first k live rows of each node in its place; rows of a node stand in the order of their ids."""
+        single = self._single_rows
+        rows = [single[node] for node in nodes]
+        if -1 not in rows:
+            return scores, rows
         order, starts = self._rows_by_node
         likeness: list[float] = []
-        rows: list[int] = []
+        rows = []
         for score, node in zip(scores, nodes, strict=True):
-            start, end = starts[node], min(starts[node + 1], starts[node] + k)
-            of_node = order[start:end].tolist() if end > start + 1 else [order.item(start)]
+            of_node = order[starts[node] : min(starts[node + 1], starts[node] + k)].tolist()
             rows += of_node
             likeness += [score] * len(of_node)
-            if len(rows) >= k and len(set(likeness[k - 1 :])) > 1:
+            if len(rows) >= k and likeness[-1] < likeness[k - 1]:
                 break
         return likeness, rows
 

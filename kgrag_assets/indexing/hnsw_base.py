@@ -21,8 +21,9 @@ _Options: TypeAlias = Any
 # Row numbers (int64) to their unit vectors, float32 of shape (rows, dimension).
 VectorsOf: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
-# Rows read and added at once: bounds the memory of a build besides the graph itself.
-SLICE = 16_384
+# Rows read and added at once: bounds the memory of a build besides the graph itself. So many that a source of vectors
+# which looks a few up and reads all for many (``stored_vectors``) takes them for many. The graph depends on it.
+SLICE = 32_768
 # Queries from which on copying the selected vectors for a matrix product pays.
 _MANY = 8
 # Queries in one product: bounds its memory to this many times SLICE scores.
@@ -157,11 +158,21 @@ def search_base(
         return exact_base(base, queries, k, selection)
     # Of the nodes that a walk looks at, only the selected share counts.
     breadth = -(-max(effort, k) * selection.nodes // selection.chosen)
-    similarity, nodes = base.search(queries, k, params=selection.walk(breadth))
-    if nodes[:, -1].min() < 0:  # FAISS fills up with -1: an island of the graph, or of dead nodes
+    similarity, nodes = _walked(base, queries, k, selection.walk(breadth))
+    # FAISS fills up with -1 where it met too few: an island of the graph, or of dead nodes.
+    if any(node < 0 for node in nodes[:, -1].tolist()):
         short = nodes[:, -1] < 0
         similarity[short], nodes[short] = exact_base(base, queries[short], k, selection)
     return np.asarray(similarity), np.asarray(nodes)
+
+
+def _walked(base: IndexHNSW, queries: np.ndarray, k: int, options: _Options) -> tuple[np.ndarray, np.ndarray]:
+    # The call beneath FAISS's own Python layer, whose checks are made already and take 2 % of a search.
+    pointer = _faiss().swig_ptr
+    similarity = np.empty((len(queries), k), dtype=np.float32)
+    nodes = np.empty((len(queries), k), dtype=np.int64)
+    base.search_c(len(queries), pointer(queries), k, pointer(similarity), pointer(nodes), options)
+    return similarity, nodes
 
 
 def exact_base(base: IndexHNSW, queries: np.ndarray, k: int, selection: Selection) -> tuple[np.ndarray, np.ndarray]:

@@ -10,13 +10,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from kgrag_assets.indexing.hnsw_base import SLICE
 from kgrag_assets.lake.files import explained
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.embeddings import vectors_of
 from kgrag_assets.rows.table import ROW_KEY, Table
 
-# So many vectors at a time are looked up by key; for more, all are laid out in order, which is one pass.
-LOOKED_UP = 20_000
+# So many vectors at a time are looked up by key; for more, all are laid out in order, which is one pass. Less than
+# the slices in which a base is built: those must never be looked up.
+LOOKED_UP = SLICE // 2
 _SCRATCH = "index_scratch"
 
 

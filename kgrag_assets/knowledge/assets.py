@@ -16,6 +16,8 @@ from kgrag_assets.knowledge.adjacency_update import bring_adjacency_up_to_date, 
 from kgrag_assets.knowledge.dump_taking import take_dump
 from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.graph_folder import GraphFolder, list_graphs, load_graph_folder
+from kgrag_assets.knowledge.lexicon_build import bring_lexicon_up_to_date
+from kgrag_assets.knowledge.lexicon_files import lexicon_path
 from kgrag_assets.knowledge.loading import LoadReport, load_graphs
 from kgrag_assets.knowledge.refreshing import RefreshReport, refresh_graph
 from kgrag_assets.lake.lake import Lake
@@ -209,7 +211,34 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 },
             )
 
-    return [knowledge_graph_dumps, kg_source_rows, kg_refreshed_rows, kg_entities, kg_triples, kg_graph]
+    @dg.asset(
+        deps=["kg_entities"],
+        group_name="knowledge",
+        code_version="kg-lexicon-1",
+        owners=OWNERS,
+        kinds={"sqlite"},
+        automation_condition=when_content_changed(),
+        description="Labels and aliases of the graph's entities, looked up by what they say: for entity linking by "
+        "words. Changed entities alone are written anew.",
+    )
+    def kg_lexicon(lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
+        with explained_failures(KnowledgeError), lake.lock("kg_lexicon"):
+            updated = bring_lexicon_up_to_date(lake, names)
+            path = lexicon_path(lake)
+            return dg.MaterializeResult(
+                data_version=dg.DataVersion(data_version_of([lake.version(KG_ENTITIES, name) for name in names])),
+                metadata={
+                    "names": updated.names,
+                    "rows_computed": updated.added,
+                    "rows_removed": updated.removed,
+                    "file_written": updated.written,
+                    "built_anew": updated.rebuilt,
+                    "megabytes": round(path.stat().st_size / 1e6, 1),
+                    "path": dg.MetadataValue.path(str(path)),
+                },
+            )
+
+    return [knowledge_graph_dumps, kg_source_rows, kg_refreshed_rows, kg_entities, kg_triples, kg_graph, kg_lexicon]
 
 
 def _usable_graphs(lake: Lake) -> list[GraphFolder]:

@@ -14,6 +14,7 @@ from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.filters import GraphFilter, read_filter
 from kgrag_assets.knowledge.refresh_options import RefreshOptions, read_refresh
 from kgrag_assets.knowledge.sources.blocks import ReadOptions
+from kgrag_assets.knowledge.sources.iris import iri_ids
 from kgrag_assets.lake.paths import LakePaths, name_problem
 
 LITERAL_KINDS = (
@@ -34,7 +35,7 @@ LITERAL_KINDS = (
 FORMAT_OPTIONS: dict[str, tuple[str, ...]] = {
     "kgtk": (),
     "wikidata_json": ("ranks", "lexemes", "refresh"),
-    "ntriples": ("iri_prefixes",),
+    "ntriples": ("iri_prefixes", "lexemes"),
     "wikidata5m": (),
     "triples": (),
     "umls": ("sources", "suppress"),
@@ -121,8 +122,8 @@ def load_graph_folder(paths: LakePaths, name: str) -> GraphFolder:
     if not (namespace.isascii() and namespace.isalnum()):
         raise KnowledgeError(f"{config}: namespace must be letters and digits, not {namespace!r}")
     kept = read_filter(values.get("filter"), str(config))
-    if kept.min_sitelinks and kind != "wikidata_json":
-        raise KnowledgeError(f"{config}: filter.min_sitelinks is known of wikidata_json only; use min_statements")
+    if kept.min_sitelinks and kind not in ("wikidata_json", "ntriples"):
+        raise KnowledgeError(f"{config}: filter.min_sitelinks is known of Wikidata's dumps only; use min_statements")
     return GraphFolder(
         name=name,
         path=folder,
@@ -150,6 +151,11 @@ def _read_options(values: Mapping[str, Any], kept: GraphFilter, config: Path) ->
     lexemes = values.get("lexemes", False)
     if not isinstance(lexemes, bool):
         raise KnowledgeError(f"{config}: lexemes must be true or false, not {lexemes!r}")
+    prefixes = _texts(values, "iri_prefixes", [], config, "of texts")
+    try:
+        iri_ids(prefixes)
+    except KnowledgeError as error:
+        raise KnowledgeError(f"{config}: {error}") from error
     extra = [
         (name, _texts(values, name, [], config, "of texts"))
         for name in ("sources", "suppress", "iri_prefixes")
@@ -180,7 +186,7 @@ def _literals(value: object, config: Path) -> tuple[str, ...]:
 def _texts(values: Mapping[str, Any], name: str, default: list[str], config: Path, hint: str) -> tuple[str, ...]:
     found = values.get(name, default)
     if isinstance(found, Mapping):  # prefixes read best as a mapping
-        found = [f"{short}={long}" for short, long in found.items()]
+        found = [f"{long}={short}" for short, long in found.items()]
     if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
         raise KnowledgeError(f"{config}: {name} must be a list {hint}")
     return tuple(found)

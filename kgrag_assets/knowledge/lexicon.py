@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from kgrag_assets.knowledge.errors import KnowledgeError
@@ -138,7 +139,8 @@ class Lexicon:
     def partition_of(self, entity_id: str) -> str | None:
         """Return the partition of ``kg_entities`` in which an entity's rows lie; None for one that has none."""
         found = self._select(
-            "SELECT p.name FROM entities e CROSS JOIN partitions p ON p.number = e.place / ? WHERE e.entity_id = ? LIMIT 1",
+            "SELECT p.name FROM entities e CROSS JOIN partitions p ON p.number = e.place / ? "
+            "WHERE e.entity_id = ? LIMIT 1",
             [PLACES, entity_id],
         )
         return str(found[0][0]) if found else None
@@ -173,7 +175,7 @@ def _named(entity_id: str, _graph: str, way: int, label: str, aliases: str) -> N
 
 def _parts(text: str, count: int) -> list[str]:
     ends = [round(number * len(text) / count) for number in range(count + 1)]
-    return [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(ends)]
 
 
 def _all_of(part: str) -> str:

@@ -124,7 +124,7 @@ def _write(lake: Lake, versions: dict[str, str], path: Path) -> tuple[int, int]:
             added += rows.height
             names += _write_partition(connection, rows, number, graphs)
             connection.execute("INSERT INTO partitions VALUES (?, ?, ?, ?)", (number, name, version, state.mark))
-            connection.executemany("INSERT INTO changes VALUES (?, ?, ?)", state.rows(number))
+            connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", state.rows(number))
         connection.executemany(
             "INSERT INTO graphs VALUES (?, ?, ?)", [(number, graph, counts[graph]) for graph, number in graphs.items()]
         )

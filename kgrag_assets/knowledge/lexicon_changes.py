@@ -12,26 +12,30 @@ import polars as pl
 from kgrag_assets.knowledge.lexicon_files import PLACES, padded, read_aliases
 from kgrag_assets.knowledge.lexicon_rows import COLUMNS, entity_rows, key_bytes, name_rows, with_places, word_uses
 from kgrag_assets.knowledge.name_source import spelled
-from kgrag_assets.lake.changes import mark_of
+from kgrag_assets.lake.changes import REMOVED, PartitionFiles, mark_of
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES
 from kgrag_assets.rows.table import ROW_KEY
 
-_KEYED = pl.Schema({ROW_KEY: pl.Binary, "entity_id": pl.String})
+_CHANGED = pl.Schema({ROW_KEY: pl.String, "entity_id": pl.String, "added": pl.Boolean})
+_HELD = pl.Schema({ROW_KEY: pl.Binary, "place": pl.Int64})
 _BATCH = 500
 
 
 @dataclass(frozen=True)
 class PartitionState:
-    """What names the rows of a partition: the mark of its rows file, and the rows that its changes add or remove."""
+    """What names the rows of a partition: the mark of its rows file, and the rows that its changes add or remove.
+
+    ``changed`` has the columns ``row_key``, ``entity_id`` and ``added``.
+    """
 
     mark: str | None
     changed: pl.DataFrame
 
-    def rows(self, number: int) -> Iterator[tuple[int, bytes, str]]:
+    def rows(self, number: int) -> Iterator[tuple[int, str, str, bool]]:
         """Yield the rows of the table ``changes``."""
-        for key, entity_id in self.changed.iter_rows():
-            yield number, key, entity_id
+        for key, entity_id, added in self.changed.iter_rows():
+            yield number, key, entity_id, added
 
 
 @dataclass(frozen=True)
@@ -46,52 +50,61 @@ class Change:
 
 
 def state_of(lake: Lake, partition: str) -> PartitionState:
-    """Return the state of a partition as it is."""
+    """Return the state of a partition as it is; of the rows that did not change, at most the keys are read."""
     files = lake.files(KG_ENTITIES, partition)
     if not files.exists():
-        return PartitionState(None, pl.DataFrame(schema=_KEYED))
-    added, removed = files.changed_keys()
-    new = lake.scan(KG_ENTITIES, partition, [ROW_KEY, "entity_id"])
-    base = pl.scan_parquet(files.rows, hive_partitioning=False).select(ROW_KEY, "entity_id")
-    found = [
-        rows.join(keys.to_frame().lazy(), on=ROW_KEY, how="semi").collect()
-        for rows, keys in ((new, added), (base, removed))
-        if len(keys)
-    ]
-    changed = pl.concat([pl.DataFrame(schema={ROW_KEY: pl.String, "entity_id": pl.String}), *found])
-    return PartitionState(mark_of(files.rows), changed.with_columns(key_bytes(changed[ROW_KEY])))
+        return PartitionState(None, pl.DataFrame(schema=_CHANGED))
+    _added, removed = files.changed_keys()
+    found = [pl.DataFrame(schema=_CHANGED)]
+    if files.has_changes():
+        added_rows = _changes(files).select(ROW_KEY, "entity_id").collect()
+        removed_rows = _base(files).filter(pl.col(ROW_KEY).is_in(removed.implode())).select(ROW_KEY, "entity_id")
+        found += [added_rows.with_columns(added=True), removed_rows.collect().with_columns(added=False)]
+    return PartitionState(mark_of(files.rows), pl.concat(found))
 
 
 def find_change(lake: Lake, connection: sqlite3.Connection, number: int, partition: str) -> Change:
     """Compare a partition's rows with those in the lexicon: by its changes, or by all keys if its file is another."""
     state = state_of(lake, partition)
     (mark,) = connection.execute("SELECT mark FROM partitions WHERE number = ?", (number,)).fetchone()
-    rows = lake.scan(KG_ENTITIES, partition, COLUMNS)
-    if mark is not None and mark == state.mark:
-        before = _frame(connection.execute("SELECT row_key, entity_id FROM changes WHERE partition = ?", (number,)))
-        moved = pl.concat(
-            [
-                state.changed.join(before, on=ROW_KEY, how="anti"),
-                before.join(state.changed, on=ROW_KEY, how="anti"),
-            ]
-        )
-        ids = moved["entity_id"].unique().sort()
-        held = _held(connection, number, ids.to_list())
-        now = rows.filter(pl.col("entity_id").is_in(ids.implode())).collect()
-    else:
-        bounds = (number * PLACES, (number + 1) * PLACES)
-        held = _frame(
-            connection.execute("SELECT row_key, place FROM entities WHERE place >= ? AND place < ?", bounds), pl.Int64
-        )
-        keys = lake.scan(KG_ENTITIES, partition, [ROW_KEY]).collect()[ROW_KEY]
-        new = keys.to_frame("text").with_columns(key_bytes(keys)).join(held, on=ROW_KEY, how="anti")["text"]
-        gone = held.join(key_bytes(keys).to_frame(), on=ROW_KEY, how="anti")["value"].to_list()
-        added = rows.join(new.alias(ROW_KEY).to_frame().lazy(), on=ROW_KEY, how="semi").collect()
-        return Change(partition, number, added, gone, state)
-    keyed = now.with_columns(key_bytes(now[ROW_KEY]).alias("bytes"))
-    added = keyed.join(held, left_on="bytes", right_on=ROW_KEY, how="anti").drop("bytes")
-    gone = held.join(keyed, left_on=ROW_KEY, right_on="bytes", how="anti")["value"].to_list()
-    return Change(partition, number, added, gone, state)
+    if mark is None or mark != state.mark:
+        return _compare(lake, connection, number, partition, state)
+    files = lake.files(KG_ENTITIES, partition)
+    known = connection.execute("SELECT row_key, entity_id, added FROM changes WHERE partition = ?", (number,))
+    before = pl.DataFrame(known.fetchall(), schema={**_CHANGED, "added": pl.Int64}, orient="row").cast(_CHANGED)
+    came = state.changed.join(before, on=[ROW_KEY, "added"], how="anti")
+    went = before.join(state.changed, on=[ROW_KEY, "added"], how="anti")
+    fresh, returning = came.filter("added")[ROW_KEY], went.filter(~pl.col("added"))[ROW_KEY]
+    added = [lake.scan(KG_ENTITIES, partition, COLUMNS).head(0).collect()]
+    for keys, rows in ((fresh, _changes), (returning, _base)):
+        if len(keys):
+            added.append(rows(files).filter(pl.col(ROW_KEY).is_in(keys.implode())).select(COLUMNS).collect())
+    gone = pl.concat([came.filter(~pl.col("added")), went.filter("added")])
+    held = _held(connection, number, gone["entity_id"].unique().sort().to_list())
+    removed = held.filter(held[ROW_KEY].is_in(key_bytes(gone[ROW_KEY]).implode()))["place"].to_list()
+    return Change(partition, number, pl.concat(added), removed, state)
+
+
+def _compare(lake: Lake, connection: sqlite3.Connection, number: int, partition: str, state: PartitionState) -> Change:
+    bounds = (number * PLACES, (number + 1) * PLACES)
+    found = connection.execute("SELECT row_key, place FROM entities WHERE place >= ? AND place < ?", bounds)
+    held = pl.DataFrame(found.fetchall(), schema=_HELD, orient="row")
+    texts = lake.scan(KG_ENTITIES, partition, [ROW_KEY]).collect()[ROW_KEY]
+    keys = key_bytes(texts)
+    fresh = texts.filter(~keys.is_in(held[ROW_KEY].implode()))
+    added = lake.scan(KG_ENTITIES, partition, COLUMNS).filter(pl.col(ROW_KEY).is_in(fresh.implode())).collect()
+    removed = held.filter(~held[ROW_KEY].is_in(keys.implode()))["place"].to_list()
+    return Change(partition, number, added, removed, state)
+
+
+def _changes(files: PartitionFiles) -> pl.LazyFrame:
+    """Return the rows that a partition's changes add."""
+    return pl.scan_parquet(files.changes, hive_partitioning=False).filter(pl.col(REMOVED).is_null())
+
+
+def _base(files: PartitionFiles) -> pl.LazyFrame:
+    """Return a partition's rows without its changes."""
+    return pl.scan_parquet(files.rows, hive_partitioning=False)
 
 
 def apply_change(connection: sqlite3.Connection, change: Change, version: str) -> None:
@@ -129,7 +142,7 @@ def apply_change(connection: sqlite3.Connection, change: Change, version: str) -
         (names,),
     )
     connection.execute("DELETE FROM changes WHERE partition = ?", (change.number,))
-    connection.executemany("INSERT INTO changes VALUES (?, ?, ?)", change.state.rows(change.number))
+    connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", change.state.rows(change.number))
     connection.execute(
         "UPDATE partitions SET version = ?, mark = ? WHERE number = ?", (version, change.state.mark, change.number)
     )
@@ -172,7 +185,7 @@ def _count_words(connection: sqlite3.Connection, words: Counter[str]) -> None:
 
 
 def _held(connection: sqlite3.Connection, number: int, ids: list[str]) -> pl.DataFrame:
-    """Return ``row_key, value`` (the place) of all rows of these entities in a partition."""
+    """Return ``row_key, place`` of all rows of these entities in a partition."""
     rows: list[tuple[bytes, int]] = []
     for start in range(0, len(ids), _BATCH):
         batch = ids[start : start + _BATCH]
@@ -181,9 +194,4 @@ def _held(connection: sqlite3.Connection, number: int, ids: list[str]) -> pl.Dat
             f"({','.join('?' * len(batch))}) AND place >= ? AND place < ?",
             (*batch, number * PLACES, (number + 1) * PLACES),
         ).fetchall()
-    return pl.DataFrame(rows, schema={ROW_KEY: pl.Binary, "value": pl.Int64}, orient="row")
-
-
-def _frame(found: sqlite3.Cursor, value: type[pl.String | pl.Int64] = pl.String) -> pl.DataFrame:
-    name = "entity_id" if value is pl.String else "value"
-    return pl.DataFrame(found.fetchall(), schema={ROW_KEY: pl.Binary, name: value}, orient="row")
+    return pl.DataFrame(rows, schema=_HELD, orient="row")

@@ -24,7 +24,9 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE partitions (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version TEXT NOT NULL, mark TEXT);
-CREATE TABLE changes (partition INTEGER, row_key BLOB, entity_id TEXT, PRIMARY KEY (partition, row_key)) WITHOUT ROWID;
+CREATE TABLE changes (
+  partition INTEGER, row_key TEXT, entity_id TEXT NOT NULL, added INTEGER NOT NULL, PRIMARY KEY (partition, row_key)
+) WITHOUT ROWID;
 CREATE TABLE graphs (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, entities INTEGER NOT NULL);
 CREATE TABLE entities (
   place INTEGER PRIMARY KEY, entity_id TEXT NOT NULL, graph INTEGER NOT NULL, kind TEXT NOT NULL,
@@ -34,7 +36,9 @@ CREATE TABLE names (
   spelling TEXT, entity INTEGER, way INTEGER, PRIMARY KEY (spelling, entity, way)
 ) WITHOUT ROWID;
 CREATE TABLE words (place INTEGER PRIMARY KEY, word TEXT NOT NULL, uses INTEGER NOT NULL);
-CREATE VIRTUAL TABLE word_trigrams USING fts5 (word, tokenize = 'trigram case_sensitive 1', content = '', detail = none, columnsize = 0);
+CREATE VIRTUAL TABLE word_trigrams USING fts5 (
+  word, tokenize = 'trigram case_sensitive 1', content = '', detail = none, columnsize = 0
+);
 """
 # Made after the rows of a whole build: sorting once is cheaper than inserting in any order.
 INDEXES = """

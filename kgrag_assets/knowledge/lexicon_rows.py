@@ -17,7 +17,7 @@ EntityRow = tuple[int, str, int, str, str, str, str, bytes]
 
 
 def with_places(rows: pl.DataFrame, first: int) -> pl.DataFrame:
-    """Number entities from ``first`` on, in ``place``, and turn row keys into bytes."""
+    """Give entities numbers from ``first`` on, in ``place``, and turn row keys into bytes."""
     return rows.with_columns(
         pl.int_range(first, first + rows.height, dtype=pl.Int64).alias("place"), key_bytes(rows[ROW_KEY])
     )

@@ -15,6 +15,8 @@ TWO_EDITS_FROM = 9
 # Words like one word that are tried, and spellings of a phrase.
 WORDS_TRIED = 12
 SPELLINGS_TRIED = 500
+# Longer phrases are no names.
+LONGEST_PHRASE = 100
 
 # Like words of a word: at most so many, the likest first.
 SimilarWords = Callable[[str], Sequence[str]]
@@ -68,8 +70,11 @@ def likest(word: str, candidates: Sequence[tuple[str, int]]) -> list[str]:
 def spellings(phrase: str, similar: SimilarWords) -> dict[str, float]:
     """Return what a folded phrase may have been meant to say, with the share of letters that agree.
 
-    At most two words are replaced by words of the graph, or one space is put in or left out.
+    At most two words are replaced by words of the graph, or one space is put in or left out. A phrase of more than
+    ``LONGEST_PHRASE`` letters is taken as it is.
     """
+    if len(phrase) > LONGEST_PHRASE:
+        return {}
     words = phrase.split()
     longest = max(len(phrase), 1)
     found: dict[str, float] = {}

@@ -25,7 +25,7 @@ from kgrag_assets.settings import GraphSettings
 
 CHANGE_PARTS = "kg_change_parts"
 # Changed entities are read in so many groups by id: one more change reads one group again.
-GROUPS = 64
+GROUPS = 16
 
 
 @dataclass(frozen=True)

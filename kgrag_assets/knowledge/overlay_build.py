@@ -31,7 +31,7 @@ class _Numbers:
     """Numbers of ids: the base's, and after them those of new ids, in the order of their bytes."""
 
     def __init__(self, base: Adjacency, kind: str, ids: Sequence[str], gone: Sequence[str] = ()) -> None:
-        """Number ``ids``, and of those in ``gone`` what the base knows."""
+        """Give numbers to ``ids``, and to those in ``gone`` that the base knows."""
         find = base.node if kind == "node" else base.relation
         insertion = base.insertion if kind == "node" else base.relation_insertion
         self.base = base.base_nodes if kind == "node" else base.base_relations

@@ -69,11 +69,10 @@ def refresh_graph(
     with staging_of(lake, settings) as staging:
         if folder.filter.classes and _classes_move(folder, changed, applied, base, overlay):
             return None
-        staging.add(folder, base, overlay, only=changed)
+        staging.add(folder, base, overlay, settle=False)
         renamed = _renamed(folder, changed, applied, base, overlay)
         touched = sorted(set(staging.affected_by(renamed)) | set(changed)) if renamed else changed
-        if len(touched) > len(changed):
-            staging.restrict(touched)
+        staging.restrict(touched)
         entities, triples = staging.entities(), staging.triples()
     written: dict[int, tuple[Written, Written]] = {}
     by_bucket: dict[int, list[str]] = {}

@@ -61,7 +61,7 @@ def _collect(view: GraphView, filtered: bool, wanted: np.uint64, node: int, edge
     room = len(edges)
     count = 0
     if inside and (flag & CHANGED) == 0:
-        start, end = np.int64(view.out_starts[node]), np.int64(view.out_starts[node + 1])
+        start, end = int(view.out_starts[node]), int(view.out_starts[node + 1])
         if not filtered and room == 0:
             count += end - start
         else:
@@ -89,7 +89,7 @@ def _collect(view: GraphView, filtered: bool, wanted: np.uint64, node: int, edge
                     edges[count, 2] = 0
                 count += 1
     if inside:
-        start, end = np.int64(view.in_starts[node]), np.int64(view.in_starts[node + 1])
+        start, end = int(view.in_starts[node]), int(view.in_starts[node + 1])
         if not filtered and room == 0:
             count += end - start
             if flag != 0:

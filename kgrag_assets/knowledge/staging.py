@@ -69,7 +69,13 @@ class Staging:
             path.unlink(missing_ok=True)
 
     def add(
-        self, folder: GraphFolder, parts: Sequence[Part], overlay: Overlay, only: Sequence[str] | None = None
+        self,
+        folder: GraphFolder,
+        parts: Sequence[Part],
+        overlay: Overlay,
+        only: Sequence[str] | None = None,
+        *,
+        settle: bool = True,
     ) -> None:
         """Take a graph's parts and settle its names.
 
@@ -78,6 +84,7 @@ class Staging:
             parts: what was read of its files, in their order.
             overlay: what changed since.
             only: local ids; triples are then made of these heads only, and entities of these ids. Without: all.
+            settle: False where ``restrict`` follows.
         """
         number = len(self._folders)
         self._folders.append(folder)
@@ -86,17 +93,22 @@ class Staging:
         self._pairs("redirects", number, overlay.redirects)
         if only is not None:
             self._ids("only", number, sorted(only))
-        self._settle(number)
+        self._edges(number)
+        if settle:
+            self._settle(number)
 
     def restrict(self, only: Sequence[str]) -> None:
-        """Restrict the last added graph to other ids."""
+        """Restrict the last added graph to some ids, and settle its names."""
         number = len(self._folders) - 1
         self._ids("only", number, sorted(only))
         self._settle(number)
 
     def _settle(self, number: int) -> None:
         restricted = self._is_restricted(number)
-        self._edges(number, restricted=restricted)
+        chosen = f"WHERE head IN (SELECT local FROM only_{number})" if restricted else ""
+        # Restricted, the statements are few: they are kept, not read again for each bucket.
+        kind = "TABLE" if restricted else "VIEW"
+        self._run(f"CREATE OR REPLACE {kind} edges_{number} AS SELECT * FROM all_edges_{number} {chosen}")
         self._names(number, restricted=restricted)
         self._keep(number, self._folders[number])
 
@@ -186,17 +198,13 @@ class Staging:
             f"WHERE p.overlay OR NOT EXISTS (SELECT 1 FROM covered_{number} AS c WHERE c.local = r.{local})"
         )
 
-    def _edges(self, number: int, *, restricted: bool) -> None:
+    def _edges(self, number: int) -> None:
         source = self._source(number, "edges", "r.bucket, r.head, r.relation, r.tail, r.value, r.unit", "head")
         self._run(
             f"CREATE OR REPLACE VIEW all_edges_{number} AS "
             f"SELECT e.bucket, e.head, e.relation, coalesce(d.target, e.tail) AS tail, e.tail AS raw_tail, e.value, "
             f"e.unit FROM ({source}) AS e LEFT JOIN redirects_{number} AS d ON d.local = e.tail"
         )
-        chosen = f"WHERE head IN (SELECT local FROM only_{number})" if restricted else ""
-        # Restricted, the statements are few: they are kept, not read again for each bucket.
-        kind = "TABLE" if restricted else "VIEW"
-        self._run(f"CREATE OR REPLACE {kind} edges_{number} AS SELECT * FROM all_edges_{number} {chosen}")
 
     def _names(self, number: int, *, restricted: bool) -> None:
         source = self._source(number, "names", "r.bucket, r.local, r.what, r.text, r.rank, r.place", "local")
@@ -251,6 +259,10 @@ class Staging:
             # A dump says it entity by entity; elsewhere the statements are counted here.
             many = f"SELECT head FROM all_edges_{number} GROUP BY head HAVING count(*) >= {int(chosen.min_statements)}"
             conditions.append(f"(({relation}) OR local IN ({many}))")
+        if chosen.min_sitelinks and folder.format != "wikidata_json":
+            counts = self._source(number, "counts", "r.local, r.sitelinks", "local")
+            known = f"SELECT local FROM ({counts}) GROUP BY local HAVING max(sitelinks) >= {int(chosen.min_sitelinks)}"
+            conditions.append(f"(({relation}) OR local IN ({known}))")
         if self._is_restricted(number):
             conditions.append(f"local IN (SELECT local FROM needed_{number})")
         self._run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -67,8 +67,3 @@ class VectorLinker:
             if entity in known
         ]
         return sorted(candidates, key=order_of)
-
-
-def texts_to_vectors(embed: Callable[[Sequence[str]], np.ndarray]) -> Callable[[str], np.ndarray]:
-    """Return a function of one text over an embedder's function of many."""
-    return lambda text: embed([text])[0]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import polars as pl
+from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -17,36 +16,71 @@ class Name:
     kind: str = "entity"
 
 
-class GraphNames:
-    """Labels and descriptions out of ``kg_entities`` and, for relations that are no entities, ``kg_triples``."""
+class Called(Protocol):
+    """What one graph calls an entity."""
 
-    def __init__(self, entities: pl.DataFrame, triples: pl.DataFrame) -> None:
-        """Take the rows; nothing is copied. An id that several graphs have is named as the first graph does."""
+    @property
+    def label(self) -> str:
+        """Its label."""
+
+    @property
+    def description(self) -> str:
+        """Its description; may be empty."""
+
+    @property
+    def kind(self) -> str:
+        """``entity`` or ``relation``."""
+
+
+class EntityNames(Protocol):
+    """The entities' own names; ``knowledge.lexicon.Lexicon`` is one."""
+
+    def entities(self, ids: Iterable[str]) -> Mapping[str, Sequence[Called]]:
+        """Return what the graphs call each of the entities that they know, in the order of the graphs' names."""
+
+
+class StatedLabels(Protocol):
+    """The labels that statements give to what they speak of; ``knowledge.adjacency.Adjacency`` has them."""
+
+    def node(self, entity_id: str) -> int | None:
+        """Return the number of an entity, or None where no statement has it."""
+
+    def label(self, node: int) -> str:
+        """Return the label of a numbered entity."""
+
+    def relation(self, relation_id: str) -> int | None:
+        """Return the number of a relation, or None where no statement has it."""
+
+    def relation_label(self, relation: int) -> str:
+        """Return the label of a numbered relation."""
+
+
+class GraphNames:
+    """Labels and descriptions out of the lexicon and, for ids that have no row there, out of the statements."""
+
+    def __init__(self, entities: EntityNames, stated: StatedLabels) -> None:
+        """Take where names are looked up; nothing is read yet."""
         self._entities = entities
-        self._triples = triples
-        self._relations: dict[str, str] | None = None
+        self._stated = stated
 
     def of(self, ids: Iterable[str]) -> Mapping[str, Name]:
-        """Return the names of all given ids; an unknown one is named by its id."""
-        wanted = set(ids)
-        if not wanted:
-            return {}
-        listed = pl.Series("id", sorted(wanted), dtype=pl.String).implode()
-        found = {entity: Name(entity, "") for entity in wanted}
-        relations = self._relation_labels()
-        found.update({entity: Name(relations[entity], "", "relation") for entity in wanted & relations.keys()})
-        rows = self._entities.filter(pl.col("entity_id").is_in(listed)).sort("entity_id", "graph", descending=True)
-        # Descending, so that the first graph is written last and stays.
-        for entity, label, description, kind in rows.select("entity_id", "label", "description", "kind").iter_rows():
-            found[entity] = Name(label, description, kind)
+        """Return the names of all given ids, as the first graph has them; an unknown one is named by its id."""
+        wanted = sorted(set(ids))
+        known = self._entities.entities(wanted) if wanted else {}
+        found: dict[str, Name] = {}
+        for entity in wanted:
+            rows = known.get(entity)
+            found[entity] = (
+                Name(rows[0].label, rows[0].description, rows[0].kind) if rows else self._named_by_statements(entity)
+            )
         return found
 
-    def _relation_labels(self) -> dict[str, str]:
-        """Read the relations' labels out of the triples: once, there are few of them in many rows."""
-        if self._relations is None:
-            labels = self._triples.lazy().group_by("relation").agg(pl.col("relation_label").min()).collect()
-            self._relations = dict(labels.iter_rows())
-        return self._relations
+    def _named_by_statements(self, entity: str) -> Name:
+        relation = self._stated.relation(entity)
+        if relation is not None:
+            return Name(self._stated.relation_label(relation), "", "relation")
+        node = self._stated.node(entity)
+        return Name(entity if node is None else self._stated.label(node), "")
 
 
 def local_id(entity_id: str) -> str:

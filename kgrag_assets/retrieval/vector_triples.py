@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import polars as pl
-
 from kgrag_assets.indexing.port import VectorIndex
+from kgrag_assets.retrieval.lake_rows import TriplesOf
 from kgrag_assets.retrieval.protocol import Fact, FactEdge, RetrievalQuery, Subgraph
 from kgrag_assets.retrieval.support import VERSION as SUPPORT_VERSION
 from kgrag_assets.retrieval.support import AttributeWords, support_of, supported
@@ -44,7 +43,7 @@ class VectorTriples:
         *,
         vectors: AttributeVectors,
         triple_index: VectorIndex,
-        triples: pl.DataFrame,
+        triples: TriplesOf,
         settings: RetrievalSettings,
         words: Callable[[Attribute], AttributeWords] = AttributeWords.of,
     ) -> None:
@@ -53,7 +52,7 @@ class VectorTriples:
         Args:
             vectors: the task's attribute vectors.
             triple_index: index over triple ids; its data version stands for the triples' texts.
-            triples: rows of ``kg_triples``.
+            triples: looks up rows of ``kg_triples``.
             settings: ``triples_per_attribute``, ``min_cosine`` and ``max_facts`` are used.
             words: gives an attribute's own words.
 
@@ -125,8 +124,7 @@ class VectorTriples:
 
     def _read_edges(self, triple_ids: Iterable[str]) -> None:
         columns = ("triple_id", "head", "relation", "tail", "tail_value", "head_label", "relation_label", "tail_label")
-        wanted = pl.Series("triple_id", sorted(triple_ids), dtype=pl.String).implode()
-        rows = self._triples.filter(pl.col("triple_id").is_in(wanted)).select(columns)
+        rows = self._triples(set(triple_ids) - self._edges.keys()).select(columns)
         for triple, head, relation, tail, value, *labels in rows.iter_rows():
             self._edges[triple] = FactEdge(head, relation, tail if tail is not None else value, *labels)
 

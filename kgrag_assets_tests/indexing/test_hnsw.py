@@ -163,9 +163,9 @@ def test_vectors_are_asked_for_where_they_are_new_only() -> None:
 
 def test_a_build_tells_how_far_it_is_and_may_use_two_threads() -> None:
     rng = np.random.default_rng(2)
-    vectors = rng.normal(size=(20_000, 4)).astype(np.float32)
+    vectors = rng.normal(size=(35_000, 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    ids = [f"e{number:05d}" for number in range(20_000)]
+    ids = [f"e{number:05d}" for number in range(35_000)]
     told: list[tuple[str, int]] = []
 
     def start(total: int) -> Callable[[int], None]:
@@ -174,7 +174,7 @@ def test_a_build_tells_how_far_it_is_and_may_use_two_threads() -> None:
 
     options = IndexSettings(hnsw_m=4, ef_construction=20, ef_search=64)
     index = update_index(None, ids, ids, vectors, options, model_id=MODEL, threads=2, start_progress=start).index
-    assert told == [("total", 20_000), ("rows", 16_384), ("rows", 3_616)]
+    assert told == [("total", 35_000), ("rows", 32_768), ("rows", 2_232)]
     assert recall_at_k(index, vectors, ids, sample=50) > 0.9
 
 

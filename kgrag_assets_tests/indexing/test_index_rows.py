@@ -15,6 +15,7 @@ from kgrag_assets.indexing.index_rows import IndexRows, found_in, frame_of, hash
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 
 
+@settings(deadline=None)
 @given(st.lists(texts, unique=True, max_size=12))
 def test_rows_are_sorted_and_read_back(ids: list[str]) -> None:
     keys = [f"key of {entry}" for entry in ids]
@@ -29,6 +30,7 @@ def test_rows_are_sorted_and_read_back(ids: list[str]) -> None:
     assert backwards.texts(list(range(len(ids)))) == sorted(ids, reverse=True)
 
 
+@settings(deadline=None)
 @given(st.lists(texts, max_size=5), st.lists(texts, max_size=5))
 def test_columns_hash_alike_where_their_values_are_alike(one: list[str], other: list[str]) -> None:
     first, second = pl.Series(one, dtype=pl.String), pl.Series(other, dtype=pl.String)
@@ -39,6 +41,7 @@ def test_columns_hash_alike_where_their_values_are_alike(one: list[str], other: 
     assert (hash_of(first, second) == hash_of(second, first)) == (one == other)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(texts, texts, max_size=8), st.dictionaries(texts, texts, max_size=8))
 def test_rows_are_found_among_others(rows: dict[str, str], others: dict[str, str]) -> None:
     frame = frame_of(list(rows), list(rows.values()))
@@ -65,7 +68,7 @@ def test_equal_vectors_share_a_node(collide: bool, dimension: int, monkeypatch: 
     if collide:
         monkeypatch.setattr(distinct_vectors, "_hashed", lambda vectors: (vectors[:, 0] > 0).astype(np.uint64))
 
-    @settings(max_examples=40)
+    @settings(max_examples=40, deadline=None)
     @given(st.lists(st.lists(st.sampled_from([-1.0, 0.5, 2.0]), min_size=dimension, max_size=dimension), min_size=1))
     def check(values: list[list[float]]) -> None:
         vectors = np.array(values, dtype=np.float32)

@@ -84,7 +84,7 @@ def test_settings_that_are_given(paths: LakePaths, tmp_path: Path) -> None:
         ("format: kgtk\nfilter: {classes: Q5}\n", "filter.classes must be a list of ids"),
         ("format: kgtk\nfilter: {classes: ['Q 5']}\n", "one printable word"),
         ("format: kgtk\nfilter: {min_statements: -1}\n", "must be a number of at least 0"),
-        ("format: kgtk\nfilter: {min_sitelinks: 3}\n", "min_sitelinks is known of wikidata_json"),
+        ("format: kgtk\nfilter: {min_sitelinks: 3}\n", "min_sitelinks is known of Wikidata"),
         ("format: kgtk\nfilter: {tails: some}\n", "filter.tails must be any or kept"),
         ("format: wikidata_json\nrefresh: {}\n", "refresh.contact is needed"),
         ("format: wikidata_json\nrefresh: {contact: a@b, feed: x}\n", "refresh.feed must be"),

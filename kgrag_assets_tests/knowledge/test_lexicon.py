@@ -27,7 +27,20 @@ from kgrag_assets.rows.keys import data_version_of
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES
 from kgrag_assets_tests.knowledge.named_entities import PARTITIONS, Named, rows_of, write_entities
 
-WORDS = ("patient", "patients", "Patient", "birth", "date of", "Straße", "naïve", "axes", "_x", "AB", "数据库", "patinet")
+WORDS = (
+    "patient",
+    "patients",
+    "Patient",
+    "birth",
+    "date of",
+    "Straße",
+    "naïve",
+    "axes",
+    "_x",
+    "AB",
+    "数据库",
+    "patinet",
+)
 NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
 GRAPHS = st.lists(
     st.builds(
@@ -60,10 +73,10 @@ def content(lake: Lake) -> list[list[tuple[object, ...]]]:
     """Return all that a lexicon says, whatever its numbering."""
     with sqlite3.connect(lexicon_path(lake)) as file:
         queries = (
-            "SELECT e.entity_id, g.name, kind, label, aliases, description, row_key, p.name FROM entities e "
-            "JOIN graphs g ON g.number = e.graph JOIN partitions p ON p.number = e.place >> 32 ORDER BY 1, 2",
-            "SELECT spelling, e.entity_id, g.name, way FROM names n JOIN entities e ON e.place = n.entity "
-            "JOIN graphs g ON g.number = e.graph ORDER BY 1, 2, 3, 4",
+            """SELECT e.entity_id, g.name, kind, label, aliases, description, row_key, p.name FROM entities e
+            JOIN graphs g ON g.number = e.graph JOIN partitions p ON p.number = e.place >> 32 ORDER BY 1, 2""",
+            """SELECT spelling, e.entity_id, g.name, way FROM names n JOIN entities e ON e.place = n.entity
+            JOIN graphs g ON g.number = e.graph ORDER BY 1, 2, 3, 4""",
             "SELECT word, uses FROM words ORDER BY word",
             "SELECT name, entities FROM graphs WHERE entities ORDER BY name",
             "SELECT name, version FROM partitions ORDER BY name",
@@ -72,7 +85,7 @@ def content(lake: Lake) -> list[list[tuple[object, ...]]]:
         return [file.execute(query).fetchall() for query in queries]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(GRAPHS, st.lists(NAMES | st.text(max_size=8), min_size=1, max_size=6))
 def test_it_answers_as_names_in_memory_do(entities: list[Named], phrases: list[str]) -> None:
     with TemporaryDirectory() as folder:
@@ -90,7 +103,7 @@ def test_it_answers_as_names_in_memory_do(entities: list[Named], phrases: list[s
         lexicon.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.text("abcd", min_size=1, max_size=11), max_size=30, unique=True),
     st.lists(st.text("abcd", min_size=3, max_size=12), min_size=1, max_size=10),
@@ -105,7 +118,7 @@ def test_every_like_word_is_found(words: list[str], asked: list[str]) -> None:
         lexicon.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(GRAPHS, min_size=2, max_size=4))
 def test_a_lexicon_that_follows_changes_is_the_one_that_is_built(states: list[list[Named]]) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -130,14 +143,45 @@ def test_a_lexicon_that_follows_changes_is_the_one_that_is_built(states: list[li
         assert rebuilt.names == done.names
 
 
+MANY = {f"wd:Q{number}": f"thing {number}" for number in range(100)}
+# Edits of a few of them: another name, none any more (empty text), or new ones.
+EDITS = st.dictionaries(
+    st.integers(0, 5).map(lambda number: f"wd:Q{98 + number}"), st.sampled_from(["", "patinet", "axes"])
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(EDITS, min_size=2, max_size=4))
+def test_few_changes_of_many_rows_are_followed_too(edits: list[dict[str, str]]) -> None:
+    with TemporaryDirectory() as folder:
+        lake = write_entities(Path(folder), [Named(one, label) for one, label in MANY.items()])
+        bring_lexicon_up_to_date(lake, PARTITIONS)
+        rows_before = set(MANY.items())
+        for edit in edits:
+            rows = {(one, label) for one, label in {**MANY, **edit}.items() if label}
+            write_entities(Path(folder), [Named(one, label) for one, label in sorted(rows)])
+            done = bring_lexicon_up_to_date(lake, PARTITIONS)
+            assert (done.rebuilt, done.added, done.removed) == (False, len(rows - rows_before), len(rows_before - rows))
+            rows_before = rows
+        followed = content(lake)
+        lexicon_path(lake).unlink()
+        bring_lexicon_up_to_date(lake, PARTITIONS)
+        assert content(lake) == followed
+
+
 def test_changes_are_made_in_place_and_counted(tmp_path: Path) -> None:
     many = [*ENTITIES, *(Named(f"wd:Q{number}", f"thing {number}") for number in range(100, 200))]
     lake = write_entities(tmp_path, many)
-    assert bring_lexicon_up_to_date(lake, PARTITIONS) == LexiconUpdate(True, True, 105, 0, 109)
+    assert bring_lexicon_up_to_date(lake, PARTITIONS) == LexiconUpdate(True, True, 105, 0, 111)
     file = lexicon_path(lake).stat().st_ino
     reader = Lexicon.of_lake(lake)
     version = reader.data_version
-    changed = [Named("wd:Q1", "client", ("case",)), *many[2:], Named("wd:Q900", "brand new"), Named("x:1", "x", (), "x")]
+    changed = [
+        Named("wd:Q1", "client", ("case",)),
+        *many[2:],
+        Named("wd:Q900", "brand new"),
+        Named("x:1", "x", (), "x"),
+    ]
     write_entities(tmp_path, changed)
     done = bring_lexicon_up_to_date(lake, PARTITIONS)
     assert (done.written, done.rebuilt, done.added, done.removed) == (True, False, 3, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,8 @@ import polars as pl
 
 from kgrag_assets.indexing.hnsw import HnswIndex
 from kgrag_assets.indexing.update import update_index
+from kgrag_assets.knowledge.lexicon import LexiconEntity
+from kgrag_assets.retrieval.names import GraphNames
 from kgrag_assets.retrieval.walks import Step, Walk, Walks
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS
@@ -158,6 +160,66 @@ def index_of(vectors: Mapping[str, np.ndarray], version: str = "1") -> HnswIndex
     matrix = np.array([vectors[entry] for entry in ids], dtype=np.float32).reshape(len(ids), DIMENSION)
     keys = [f"{entry}@{version}" for entry in ids]
     return update_index(None, ids, keys, matrix, IndexSettings(), model_id=MODEL).index
+
+
+class NamesOfRows:
+    """The names that rows of ``kg_entities`` hold."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self.rows = rows
+
+    def entities(self, ids: Iterable[str]) -> dict[str, list[LexiconEntity]]:
+        """Return the rows of each id."""
+        found: dict[str, list[LexiconEntity]] = {}
+        for row in self.rows.sort("entity_id", "graph").iter_rows(named=True):
+            if row["entity_id"] in set(ids):
+                entity = LexiconEntity(
+                    row["entity_id"], row["graph"], row["kind"], row["label"], tuple(row["aliases"]), row["description"]
+                )
+                found.setdefault(row["entity_id"], []).append(entity)
+        return found
+
+
+class LabelsOfRows:
+    """The labels that rows of ``kg_triples`` hold."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self.nodes = dict(rows.select("head", "head_label").iter_rows())
+        self.nodes.update(rows.drop_nulls("tail").select("tail", "tail_label").iter_rows())
+        self.relations = dict(rows.select("relation", "relation_label").iter_rows())
+
+    def node(self, entity_id: str) -> int | None:
+        """Return the place of an entity."""
+        return list(self.nodes).index(entity_id) if entity_id in self.nodes else None
+
+    def label(self, node: int) -> str:
+        """Return its label."""
+        return str(list(self.nodes.values())[node])
+
+    def relation(self, relation_id: str) -> int | None:
+        """Return the place of a relation."""
+        return list(self.relations).index(relation_id) if relation_id in self.relations else None
+
+    def relation_label(self, relation: int) -> str:
+        """Return its label."""
+        return str(list(self.relations.values())[relation])
+
+
+def names_of(entity_rows: pl.DataFrame, triple_rows: pl.DataFrame) -> GraphNames:
+    """Make the names out of rows."""
+    return GraphNames(NamesOfRows(entity_rows), LabelsOfRows(triple_rows))
+
+
+class TriplesOfRows:
+    """Looks triples up in a frame, and remembers what it was asked for."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self.rows = rows
+        self.asked: list[set[str]] = []
+
+    def __call__(self, ids: Collection[str]) -> pl.DataFrame:
+        self.asked.append(set(ids))
+        return self.rows.filter(pl.col("triple_id").is_in(sorted(ids)))
 
 
 class ListedSearch:

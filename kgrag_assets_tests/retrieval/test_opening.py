@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,17 +11,24 @@ import polars as pl
 import pytest
 
 from kgrag_assets.indexing.manifest import IndexFileError
-from kgrag_assets.knowledge.adjacency import build_adjacency
+from kgrag_assets.knowledge.adjacency_update import bring_adjacency_up_to_date
+from kgrag_assets.knowledge.errors import KnowledgeError
+from kgrag_assets.knowledge.lexicon_build import bring_lexicon_up_to_date
+from kgrag_assets.knowledge.lexicon_files import lexicon_path
 from kgrag_assets.lake.files import replace_folder
 from kgrag_assets.lake.lake import Lake
+from kgrag_assets.models.distilling import fitted_folder
+from kgrag_assets.models.embedders import EmbedProgress
 from kgrag_assets.retrieval.assemble import RetrievedRows, retrieve_task
 from kgrag_assets.retrieval.opening import open_retrievers
 from kgrag_assets.retrieval.protocol import RetrievalError
-from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS
+from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
 from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
-from kgrag_assets.settings import Settings
+from kgrag_assets.settings import EmbedderSettings, Settings
 from kgrag_assets_tests.retrieval.small_world import (
+    DIMENSION,
+    MODEL,
     TASK,
     Statement,
     attributes,
@@ -47,22 +56,27 @@ ATTRIBUTE_VECTORS = {"birth_dt": vector(a=0.9), "birthday": vector(a=0.7, b=0.7)
 ENTITY_VECTORS = {"wd:P569": vector(a=1.0), "wd:Q47223": vector(b=1.0), "wd:Q205892": vector(c=1.0)}
 
 
+PARTITIONS = ["0", "1"]
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     made = Lake.at(tmp_path)
     names, statements = entities(NAMES), triples(STATEMENTS, NAMES)
-    made.write(KG_ENTITIES, "0", names)
-    made.write(KG_TRIPLES, "0", statements)
+    for table, rows in ((KG_ENTITIES, names), (KG_TRIPLES, statements)):
+        made.write(table, "0", rows)
+        made.write(table, "1", table.empty())
     made.write(ATTRIBUTE_EMBEDDINGS, TASK, embeddings(SCHEMA, ATTRIBUTE_VECTORS))
     near: dict[str, np.ndarray] = dict(zip(statements["triple_id"], [vector(a=0.9), vector(b=0.9)], strict=True))
     replace_folder(made.paths.arrays("entity_index"), index_of(ENTITY_VECTORS).save)
     replace_folder(made.paths.arrays("triple_index"), index_of(near).save)
-
-    def write(folder: Path) -> None:
-        build_adjacency(names, statements, folder, "v1")
-
-    replace_folder(made.paths.arrays("kg_graph"), write)
+    bring_up_to_date(made)
     return made
+
+
+def bring_up_to_date(lake: Lake) -> None:
+    bring_adjacency_up_to_date(lake, PARTITIONS)
+    bring_lexicon_up_to_date(lake, PARTITIONS)
 
 
 def chosen(**options: dict[str, object]) -> Settings:
@@ -101,6 +115,7 @@ def test_only_the_methods_that_the_settings_name(lake: Lake) -> None:
 def test_a_task_uses_the_graphs_it_names(lake: Lake) -> None:
     other = entities({"wd:Q1": ("nothing", "")}).with_columns(pl.lit("other").alias("graph"))
     lake.write(KG_ENTITIES, "1", other)
+    bring_up_to_date(lake)
     rows = retrieved(lake, chosen(graph={"graphs": ["other"]}))
     assert rows.frame["status"].to_list() == ["no_seed", "no_seed"]
     assert retrieved(lake, chosen(graph={"graphs": ["g", "other"]})).frame["status"].to_list() == ["found", "found"]
@@ -112,3 +127,96 @@ def test_a_damaged_index_is_refused(lake: Lake) -> None:
     (lake.paths.arrays("entity_index") / "delta.npy").write_bytes(b"")
     with pytest.raises(IndexFileError, match=r"delta.npy.* Delete the folder"):
         open_retrievers(lake, chosen(), TASK)
+
+
+def test_a_task_walks_only_the_statements_of_its_graphs(lake: Lake) -> None:
+    # The other graph knows the two entities, but states nothing about them.
+    both = {name: NAMES[name] for name in ("wd:P569", "wd:Q47223", "wd:P279")}
+    lake.write(KG_ENTITIES, "1", entities(both).with_columns(pl.lit("other").alias("graph")))
+    statement = triples([("wd:P569", "wd:P279", "wd:P569")], NAMES).with_columns(
+        pl.lit("other").alias("graph"), pl.lit("t").alias("triple_id")
+    )
+    lake.write(KG_TRIPLES, "1", statement)
+    bring_up_to_date(lake)
+    rows = retrieved(lake, chosen(graph={"graphs": ["other"]}))
+    assert texts(rows, "entity_paths") == ["date of birth (P569): date on which the subject was born"]
+    assert texts(rows, "vector_triples") == []
+    assert len(texts(retrieved(lake, chosen()), "entity_paths")) == 2
+
+
+def test_another_name_changes_every_key_of_the_paths(lake: Lake) -> None:
+    before = retrieved(lake, chosen()).frame
+    named = entities({**NAMES, "wd:Q205892": ("day", "")})
+    lake.write(KG_ENTITIES, "0", named)
+    bring_up_to_date(lake)
+    after = retrieved(lake, chosen()).frame
+    changed = set(after["row_key"]) - set(before["row_key"])
+    assert after.filter(pl.col("row_key").is_in(sorted(changed)))["method"].to_list() == ["entity_paths"]
+    assert "day" in texts(retrieved(lake, chosen()), "entity_paths")[1]
+
+
+def test_a_missing_lexicon_is_said(lake: Lake) -> None:
+    lexicon_path(lake).unlink()
+    with pytest.raises(KnowledgeError, match="materialize kg_lexicon"):
+        open_retrievers(lake, chosen(), TASK)
+
+
+class Counted:
+    """An embedder of the attributes' model that knows a few texts, and remembers what it embedded."""
+
+    model_id = MODEL
+    dimension = DIMENSION
+
+    def __init__(self, known: dict[str, np.ndarray]) -> None:
+        self.known = known
+        self.embedded: list[str] = []
+
+    def embed(self, texts: Sequence[str], progress: EmbedProgress | None = None) -> np.ndarray:  # noqa: ARG002 (the port's)
+        """Return the vectors of known texts."""
+        self.embedded += texts
+        return np.stack([self.known[text] for text in texts])
+
+
+def test_cheap_vectors_are_rescored_with_the_full_model(lake: Lake) -> None:
+    plain = retrieved(lake, chosen()).frame
+    cheap = f"static/{fitted_folder(Path(), MODEL, 100_000).name}@0/1"
+    triple_vectors = dict(zip(triples(STATEMENTS, NAMES)["triple_id"], [vector(a=0.9), vector(b=0.9)], strict=True))
+    known: dict[str, np.ndarray] = {}
+    for name, table, id_column, vectors in (
+        ("entity_index", ENTITY_EMBEDDINGS, "entity_id", ENTITY_VECTORS),
+        ("triple_index", TRIPLE_EMBEDDINGS, "triple_id", triple_vectors),
+    ):
+        rows = [
+            {
+                id_column: one,
+                "graph": "g",
+                "bucket": 0,
+                "source_key": one,
+                "text": f"text of {one}",
+                "model_id": cheap,
+                "vector": [1.0] * DIMENSION,
+                "row_key": one,
+            }
+            for one in vectors
+        ]
+        lake.write(table, "0", table.frame(rows))
+        known.update({f"text of {one}": full for one, full in vectors.items()})
+        blurred = {one: (full + 0.05) / np.linalg.norm(full + 0.05) for one, full in vectors.items()}
+        replace_folder(lake.paths.arrays(name), replace(index_of(blurred), model_id=cheap).save)
+    embedder = Counted(known)
+    settings = Settings(_env_file=None, embedder=EmbedderSettings(first_stage="static"))
+    found = retrieve_task(
+        SCHEMA,
+        candidates(SCHEMA),
+        open_retrievers(lake, settings, TASK, embedder),
+        RETRIEVED_SUBGRAPHS.empty(),
+    ).frame
+    # The same scores as with the full model's own vectors; each text was embedded once.
+    columns = ["method", "status", "facts"]
+    assert found.select(columns).sort("method").equals(plain.select(columns).sort("method"))
+    assert sorted(embedder.embedded) == sorted(known)
+    with pytest.raises(RetrievalError, match="bring triple_index"):
+        open_retrievers(lake, chosen(), TASK, embedder)
+    other = Settings(_env_file=None, embedder=EmbedderSettings(first_stage="static", first_stage_texts=200))
+    with pytest.raises(RetrievalError, match="triple_index: the first stage's vectors"):
+        open_retrievers(lake, other, TASK, embedder)

@@ -11,7 +11,6 @@ import pytest
 
 from kgrag_assets.retrieval.assemble import RetrievedRows, retrieve_task
 from kgrag_assets.retrieval.entity_paths import HOP_DECAY, EntityPaths
-from kgrag_assets.retrieval.names import GraphNames
 from kgrag_assets.retrieval.protocol import RetrievalError
 from kgrag_assets.retrieval.seeds import PART_SUPPORT, RELATION_BONUS, WHOLE_PHRASE, EntityLinking
 from kgrag_assets.retrieval.support import UNSUPPORTED_LOSS, AttributeWords, content_words, is_telling, support_of
@@ -23,12 +22,14 @@ from kgrag_assets.settings import RetrievalSettings
 from kgrag_assets_tests.retrieval.small_world import (
     ListedSearch,
     Statement,
+    TriplesOfRows,
     WordLinker,
     attributes,
     candidates,
     embeddings,
     entities,
     index_of,
+    names_of,
     triples,
     vector,
 )
@@ -105,14 +106,14 @@ class World:
             vectors=self.attribute_vectors(),
             entity_index=index_of(ENTITY_VECTORS, self.index_version),
             linker=WordLinker(self.links or {}),
-            names=GraphNames(entities(NAMES), triples(STATEMENTS, NAMES)),
+            names=names_of(entities(NAMES), triples(STATEMENTS, NAMES)),
             settings=self.settings,
             words=own_words if self.words is None else self.words,
         )
         return EntityPaths(
             linking=linking,
             search=self.search() if search is None else search,
-            names=GraphNames(entities(NAMES), triples(STATEMENTS, NAMES)),
+            names=names_of(entities(NAMES), triples(STATEMENTS, NAMES)),
             settings=self.settings,
             graph_version=self.graph_version,
         )
@@ -124,7 +125,7 @@ class World:
         return VectorTriples(
             vectors=self.attribute_vectors(),
             triple_index=index_of(near, self.index_version),
-            triples=table,
+            triples=TriplesOfRows(table),
             settings=self.settings,
             words=own_words if self.words is None else self.words,
         )
@@ -307,7 +308,7 @@ def test_an_empty_graph_and_no_candidates_are_legal() -> None:
     nothing = VectorTriples(
         vectors=here.attribute_vectors(),
         triple_index=index_of({}),
-        triples=triples([], NAMES),
+        triples=TriplesOfRows(triples([], NAMES)),
         settings=SETTINGS,
     )
     rows = retrieve_task(here.schema, candidates(here.schema), [nothing], RETRIEVED_SUBGRAPHS.empty())
@@ -319,11 +320,27 @@ def test_an_empty_graph_and_no_candidates_are_legal() -> None:
 def test_names_fall_back_to_the_id_and_prefer_the_first_graph() -> None:
     table = entities({"wd:Q1": ("one", "")})
     second = table.with_columns(pl.lit("h").alias("graph"), pl.lit("eins").alias("label"))
-    names = GraphNames(pl.concat([second, table]), triples(STATEMENTS, NAMES))
-    found = names.of(["wd:Q1", "wd:Q99", "wd:P31"])
+    names = names_of(pl.concat([second, table]), triples(STATEMENTS, NAMES))
+    found = names.of(["wd:Q1", "wd:Q99", "wd:P31", "wd:Q48277"])
     assert found["wd:Q1"].label == "one"
     assert found["wd:Q99"].label == "wd:Q99"
-    assert found["wd:P31"].label == "instance of"
+    assert (found["wd:P31"].label, found["wd:P31"].kind) == ("instance of", "relation")
+    # Named by the statements that speak of it.
+    assert (found["wd:Q48277"].label, found["wd:Q48277"].kind) == ("gender", "entity")
+
+
+def test_only_triples_that_were_found_are_looked_up_and_once_for_all_attributes() -> None:
+    here = world()
+    table = triples(STATEMENTS, NAMES)
+    near = dict(zip(table["triple_id"], [vector(b=0.8, a=0.6), vector(a=1.0), vector(g=1.0)], strict=True))
+    looked_up = TriplesOfRows(table)
+    method = VectorTriples(
+        vectors=here.attribute_vectors(), triple_index=index_of(near), triples=looked_up, settings=SETTINGS
+    )
+    for _ in range(2):
+        retrieve_task(here.schema, candidates(here.schema), [method], RETRIEVED_SUBGRAPHS.empty())
+    assert looked_up.asked[0] == set(table["triple_id"][:2])
+    assert not any(looked_up.asked[1:])
 
 
 def test_progress_adds_up() -> None:
@@ -376,7 +393,7 @@ def test_an_entity_named_by_a_generic_word_is_no_seed() -> None:
         vectors=here.attribute_vectors(),
         entity_index=index_of(ENTITY_VECTORS),
         linker=WordLinker({}),
-        names=GraphNames(entities(generic), triples(STATEMENTS, NAMES)),
+        names=names_of(entities(generic), triples(STATEMENTS, NAMES)),
         settings=SETTINGS,
         words=own_words,
     )

@@ -7,21 +7,15 @@ strings as ``'text'@en``; the first character of a value tells its type).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from kgrag_assets.knowledge.collector import Collector
 from kgrag_assets.knowledge.relation_ids import is_relation_id
 from kgrag_assets.knowledge.sources.blocks import ReadOptions
+from kgrag_assets.knowledge.sources.kgtk_values import KINDS, STRING, quantity, unescaped
 from kgrag_assets.knowledge.sources.lines import files_with_suffix, is_id, lines_of, wants_literal
-from kgrag_assets.knowledge.sources.wikidata_values import (
-    LITERAL_KINDS,
-    ValueProblemError,
-    coordinate_text,
-    one_line,
-    time_text,
-)
+from kgrag_assets.knowledge.sources.wikidata_values import LITERAL_KINDS, ValueProblemError, one_line
 
 _COLUMNS = ("node1", "label", "node2")
 # Other names that the format allows for its columns.
@@ -53,14 +47,7 @@ _BOOLEANS = frozenset(("True", "False"))
 _EDGE_ID = re.compile(r"[QPL][0-9]+-P[0-9]+-")
 _SYMBOL_NOT = frozenset("0123456789+-.\"^@'!")
 _LANGUAGE_STRING = re.compile(r"'((?:[^'\\]|\\.)*)'@([a-zA-Z0-9-]+)\Z", re.DOTALL)
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\Z', re.DOTALL)
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?:\[[^\]]*\])?([^\[\]]*)\Z")
-_UNIT_ID = re.compile(r"Q[1-9][0-9]*\Z")
-_NUMBER_OF_BASE = re.compile(r"[+-]?0[xXoObB][0-9a-fA-F]+\Z")
-_COORDINATE = re.compile(r"@([+-]?[0-9.]+)/([+-]?[0-9.]+)\Z")
 _LIST = re.compile(r"(?<!\\)\|")
-_ESCAPE = re.compile(r"\\(.)")
-_ESCAPED = {"n": " ", "t": " ", "r": " "}
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -208,12 +195,12 @@ class _Edges:
                 match = _LANGUAGE_STRING.match(node2)
                 if match is None:
                     return f"a {kind} must be written as 'text'@language or \"text\""
-                rank, text = self.ranks.get(match.group(2)), _unescaped(match.group(1))
+                rank, text = self.ranks.get(match.group(2)), unescaped(match.group(1))
                 if rank is None:
                     return None  # another language: not wanted, not wrong
-        elif start == '"' and (match := _STRING.match(node2)):
+        elif start == '"' and (match := STRING.match(node2)):
             # A string of no language comes after those of a language that was asked for.
-            rank, text = len(self.ranks), _unescaped(match.group(1))
+            rank, text = len(self.ranks), unescaped(match.group(1))
         else:
             return f"a {kind} must be written as 'text'@language or \"text\""
         text = one_line(text)
@@ -231,7 +218,7 @@ class _Edges:
 
     def _literal(self, node1: str, label: str, node2: str, datatype: str | None) -> str | None:
         mark = node2[0]
-        kind, write = _KINDS.get(mark, ("quantity", _quantity))
+        kind, write = KINDS.get(mark, ("quantity", quantity))
         if kind == "string" and datatype:
             kind = LITERAL_KINDS.get(datatype, datatype)
         if not wants_literal(kind, self.options):
@@ -242,7 +229,7 @@ class _Edges:
                 return "node2 must be written as 'text'@language"
             if match.group(2) not in self.ranks:
                 return None
-            text, unit = one_line(_unescaped(match.group(1))), None
+            text, unit = one_line(unescaped(match.group(1))), None
         else:
             try:
                 text, unit = write(node2)
@@ -257,72 +244,3 @@ class _Edges:
 
 def _is_symbol(value: str) -> bool:
     return value[:1] not in _SYMBOL_NOT and is_id(value) and not ("|" in value and _LIST.search(value))
-
-
-def _unescaped(text: str) -> str:
-    # KGTK escapes | and quotes with a backslash; files in use also carry \" inside single quotes.
-    if "\\" not in text:
-        return text
-    return _ESCAPE.sub(lambda match: _ESCAPED.get(match.group(1), match.group(1)), text)
-
-
-def _string(value: str) -> tuple[str, str | None]:
-    match = _STRING.match(value)
-    if match is None:
-        raise ValueProblemError('a string must be written as "text"')
-    return one_line(_unescaped(match.group(1))), None
-
-
-def _time(value: str) -> tuple[str, str | None]:
-    text, _, precision = value[1:].partition("/")
-    precision = precision.partition("/")[0]  # a calendar may follow
-    if precision and not precision.isdecimal():
-        raise ValueProblemError(f"the precision of a time is a number, not {precision[:20]!r}")
-    return time_text(text, int(precision) if precision else None), None
-
-
-def _coordinate(value: str) -> tuple[str, str | None]:
-    match = _COORDINATE.match(value)
-    try:
-        if match is not None:
-            return coordinate_text(float(match.group(1)), float(match.group(2)), None), None
-    except ValueError as error:
-        if isinstance(error, ValueProblemError):
-            raise
-    raise ValueProblemError("a place must be written as @latitude/longitude")
-
-
-def _quantity(value: str) -> tuple[str, str | None]:
-    """Write a number, and the id of its unit; a unit that is no item stays behind the number."""
-    if _NUMBER_OF_BASE.match(value):
-        return value.removeprefix("+"), None
-    match = _QUANTITY.match(value)
-    if match is None or not (match.group(2) == "" or is_id(match.group(2))):
-        raise ValueProblemError(f"not a quantity: {value[:60]!r}")
-    number, unit = match.group(1).removeprefix("+"), match.group(2)
-    if _UNIT_ID.match(unit):
-        return number, unit
-    return f"{number} {unit}".rstrip(), None
-
-
-def _typed(value: str) -> tuple[str, str | None]:
-    """Write a value of another type (``!1000^^dbpedia:USD``) without its type."""
-    text = value[1:].partition("^^")[0].partition("^")[0]
-    return one_line(_unescaped(text.strip('"'))), None
-
-
-def _boolean(value: str) -> tuple[str, str | None]:
-    return value, None
-
-
-# The first character of a value -> its kind as settings name it, and how it is written. A digit, sign or point
-# begins a quantity.
-_KINDS: dict[str, tuple[str, Callable[[str], tuple[str, str | None]]]] = {
-    '"': ("string", _string),
-    "'": ("monolingualtext", _string),
-    "^": ("time", _time),
-    "@": ("globe-coordinate", _coordinate),
-    "!": ("string", _typed),
-    "T": ("string", _boolean),
-    "F": ("string", _boolean),
-}

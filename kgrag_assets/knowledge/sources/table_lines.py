@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 
 from kgrag_assets.knowledge.collector import Collector
 from kgrag_assets.knowledge.sources.lines import lines_of
@@ -42,8 +43,8 @@ def cells_of(line: str, separator: str) -> list[str]:
     return cells
 
 
-def rows_of(block: bytes, separator: str, into: Collector, *, first: bool) -> list[tuple[int, str, list[str]]]:
-    """Split a block into row numbers, lines and cells; lines that are no row are rejected, blank ones left out.
+def rows_of(block: bytes, separator: str, into: Collector, *, first: bool) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield row number, line and cells of each row of a block; lines that are no row are rejected, blank ones left out.
 
     A block may begin, and end, within a quoted value with line breaks. Of such a value every line is rejected:
     those behind an open quote up to the line that closes it, and at the beginning of a block that is not the
@@ -51,18 +52,18 @@ def rows_of(block: bytes, separator: str, into: Collector, *, first: bool) -> li
     """
     lines = lines_of(block, into)
     inside_to = -1 if first or b'"' not in block else _end_of_value_before(lines, separator)
-    found = []
     for place, line in enumerate(lines):
         if place <= inside_to:
             into.reject(place + 1, INSIDE_QUOTES, line)
         elif line and not line.isspace():
             try:
-                found.append((place + 1, line, cells_of(line, separator)))
+                cells = cells_of(line, separator)
             except CellsError as problem:
                 into.reject(place + 1, str(problem), line)
                 if str(problem) == OPEN_QUOTE:
                     inside_to = _end_of_value(lines, place, separator)
-    return found
+            else:
+                yield place + 1, line, cells
 
 
 def _end_of_value_before(lines: list[str], separator: str) -> int:

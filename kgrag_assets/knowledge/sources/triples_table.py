@@ -74,8 +74,10 @@ class TableReader:
         if isinstance(layout, str):
             raise TypeError(layout)  # context() refused it
         take, width = TableRows(layout, options, into).take, len(names)
-        found = rows_of(block, separator, into, first=first)
-        for row, line, cells in found[1:] if first else found:
+        rows = rows_of(block, separator, into, first=first)
+        if first:
+            next(rows, None)  # the header
+        for row, line, cells in rows:
             if len(cells) != width:
                 into.reject(row, f"{len(cells)} columns where the header has {width}", line)
                 continue

@@ -208,7 +208,7 @@ def test_a_value_that_ends_where_another_begins() -> None:
 def test_a_stray_quote_costs_only_its_line() -> None:
     rows = "".join(f'Q{number},"x, y",z\n' for number in range(MAX_LINES_OF_VALUE + 5))
     into = Collector()
-    found = rows_of(f'Q1,"stray,z\n{rows}'.encode(), ",", into, first=False)
+    found = list(rows_of(f'Q1,"stray,z\n{rows}'.encode(), ",", into, first=False))
     assert (len(found), len(into.rejects)) == (MAX_LINES_OF_VALUE + 5, 1)
 
 

@@ -1,0 +1,168 @@
+"""A graph followed at its source: edits, deletions and merges reach the rows of their buckets, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import polars as pl
+import pytest
+
+from kgrag_assets.automation.inputs import GRAPH_CHANGES
+from kgrag_assets.automation.jobs import REFRESH_GRAPH
+from kgrag_assets.cli.graphs import listed_graphs, take_changes
+from kgrag_assets.cli.place import Place
+from kgrag_assets.cli.running import RunReport, bring_graph_up_to_date
+from kgrag_assets.knowledge.adjacency_update import open_graph
+from kgrag_assets.lake.lake import Lake
+from kgrag_assets.rows.embeddings import ENTITY_EMBEDDINGS
+from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
+from kgrag_assets_tests.pipeline.workshop import WordEmbedder, settings_for
+from kgrag_assets_tests.servers.mediawiki_server import MediaWikiServer
+from kgrag_assets_tests.servers.wiki_world import World, item
+
+GRAPH = "followed"
+
+
+@pytest.fixture
+def server() -> Iterator[MediaWikiServer]:
+    with MediaWikiServer(World()) as started:
+        yield started
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: MediaWikiServer) -> Iterator[Place]:
+    first = [item("Q1", "patient", P31="Q3"), item("Q2", "nurse", P31="Q3"), item("Q3", "human")]
+    folder = tmp_path / "lake" / "input" / "knowledge_graphs" / GRAPH
+    folder.mkdir(parents=True)
+    for entity in first:
+        server.world.load(entity)
+    (folder / "dump.json").write_text("\n".join(json.dumps(entity) for entity in first), encoding="utf-8")
+    (folder / "kg.yaml").write_text(
+        f"format: wikidata_json\nrefresh:\n  contact: team@example.org\n  api: {server.url}\n"
+        f"  stream: {server.stream_url}\n  min_interval_s: 0\n",
+        encoding="utf-8",
+    )
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Place(settings_for(tmp_path), Lake.at(tmp_path / "lake"), instance, {"embedder": WordEmbedder()})
+
+
+def bring(place: Place) -> RunReport:
+    return bring_graph_up_to_date(place, lambda _job, _partition: None)
+
+
+def labels(place: Place) -> dict[str, str]:
+    return dict(place.lake.read_all(KG_ENTITIES).select("entity_id", "label").iter_rows())
+
+
+def statements(place: Place) -> set[tuple[str, str, str]]:
+    return set(place.lake.read_all(KG_TRIPLES).select("head_label", "relation", "tail_label").iter_rows())
+
+
+def test_what_changed_at_the_source_reaches_the_graph(place: Place, server: MediaWikiServer) -> None:
+    bring(place)
+    take_changes(place, None)
+    assert statements(place) == {("patient", "wd:P31", "human"), ("nurse", "wd:P31", "human")}
+
+    server.world.edit("Q1", item("Q1", "inpatient", P31="Q3"))
+    server.world.merge("Q2", "Q1")
+    looks = take_changes(place, GRAPH)
+    assert [look.staged for look in looks] == [2]
+    report = bring(place)
+    assert labels(place) == {"wd:Q1": "inpatient", "wd:Q3": "human"}
+    assert statements(place) == {("inpatient", "wd:P31", "human")}
+    graph = open_graph(place.lake)
+    node = graph.node("wd:Q1")
+    assert node is not None
+    assert graph.label(node) == "inpatient"
+    texts = place.lake.read_all(ENTITY_EMBEDDINGS)["text"].to_list()
+    assert sorted(texts) == ["human", "inpatient"]
+    ran = {step.partition for step in report.steps if step.asset == "entity_embeddings"}
+    assert ran, "the buckets of the changed entities ran"
+
+    server.world.edit("Q2", item("Q2", "nurse", P31="Q3"))
+    take_changes(place, GRAPH)
+    bring(place)
+    assert labels(place)["wd:Q2"] == "nurse"
+    assert bring(place).steps == [], "nothing is left to do"
+
+    server.world.delete("Q2")
+    take_changes(place, None)
+    bring(place)
+    assert "wd:Q2" not in labels(place)
+    server.world.restore("Q2")
+    take_changes(place, None)
+    bring(place)
+    assert labels(place)["wd:Q2"] == "nurse"
+
+
+def test_only_buckets_that_changed_run(place: Place, server: MediaWikiServer) -> None:
+    bring(place)
+    take_changes(place, None)
+    server.world.edit("Q2", item("Q2", "ward nurse", P31="Q3"))
+    take_changes(place, None)
+    report = bring(place)
+    (bucket,) = place.lake.read_all(KG_ENTITIES).filter(pl.col("entity_id") == "wd:Q2")["bucket"]
+    partitions = {step.partition for step in report.steps if step.asset in ("kg_entities", "kg_triples")}
+    assert partitions == {f"bucket-{bucket:02d}"}
+    refreshed = next(step for step in report.steps if step.asset == "kg_refreshed_rows")
+    assert (refreshed.computed, refreshed.removed) == (2, 2)
+
+
+def test_the_sensor_asks_for_one_run_and_shows_how_fresh_the_graph_is(place: Place, server: MediaWikiServer) -> None:
+    bring(place)
+    sensor = place.definitions.resolve_sensor_def("knowledge_graph_changes")
+
+    def tick() -> dg.SensorResult:
+        resources = {"lake": place.lake}
+        with dg.build_sensor_context(instance=place.instance, resources=resources) as context:
+            result = sensor(context)
+        assert isinstance(result, dg.SensorResult)
+        return result
+
+    tick()
+    server.world.edit("Q1", item("Q1", "client", P31="Q3"))
+    result = tick()
+    assert len(result.run_requests or []) == 1
+    shown = [event for event in result.asset_events if isinstance(event, dg.AssetMaterialization)]
+    assert [event.asset_key for event in shown] == [GRAPH_CHANGES]
+    assert shown[0].metadata["entities_changed"].value == 1
+    assert isinstance(shown[0].metadata["behind_s"].value, int)
+    for event in result.asset_events:
+        place.instance.report_runless_asset_event(event)
+    job = place.definitions.resolve_job_def(REFRESH_GRAPH)
+    assert job.execute_in_process(instance=place.instance).success
+    again = tick()
+    assert not again.run_requests, "nothing new, nothing asked"
+    (row,) = listed_graphs(place.lake)
+    assert (row["followed"], row["changes"]) == (True, 1)
+
+
+def test_a_source_that_does_not_answer_is_said_and_nothing_is_lost(place: Place, server: MediaWikiServer) -> None:
+    bring(place)
+    take_changes(place, None)
+    server.world.edit("Q1", item("Q1", "client", P31="Q3"))
+    server.refuse(1, 429, retry_after=3600)
+    (look,) = take_changes(place, None)
+    assert look.staged == 0
+    assert "429" in str(look.summary()["problem"]) or look.summary()["ended_by"] == "unavailable"
+    (look,) = take_changes(place, None)
+    assert look.staged == 1
+
+
+def test_a_dump_takes_the_place_of_the_file(place: Place, server: MediaWikiServer) -> None:
+    folder = place.lake.paths.knowledge_graphs / GRAPH
+    config = (folder / "kg.yaml").read_text(encoding="utf-8")
+    (folder / "kg.yaml").write_text(f"{config}  dumps: {server.dumps_url}\n", encoding="utf-8")
+    (folder / "dump.json").unlink()
+    server.world.edit("Q1", item("Q1", "client", P31="Q3"))
+    server.publish_dump("20260427")
+    job = place.definitions.resolve_job_def("take_dumps")
+    assert job.execute_in_process(instance=place.instance).success
+    bring(place)
+    assert labels(place)["wd:Q1"] == "client"
+    result = job.execute_in_process(instance=place.instance)
+    (event,) = result.get_asset_materialization_events()
+    assert event.materialization.metadata["fetched"].value == 0
