@@ -29,6 +29,8 @@ _BUILT_FROM = "built_from.parquet"
 _BUILT_FROM_SCHEMA = pl.Schema(
     {"table": pl.String, "partition": pl.String, "mark": pl.String, "row_key": pl.String, "id": pl.String}
 )
+_TRIPLE_COLUMNS = ("graph", "head", "relation", "tail", "head_label", "relation_label", "tail_label")
+_ENTITY_COLUMNS = ("entity_id", "graph", "kind", "label")
 # The column by which a row of each table belongs to a head.
 _ID = {KG_ENTITIES.name: "entity_id", KG_TRIPLES.name: "head"}
 
@@ -80,20 +82,22 @@ def bring_adjacency_up_to_date(lake: Lake, partitions: Sequence[str]) -> Adjacen
 def _with_overlay(
     lake: Lake, base: Adjacency, partitions: Sequence[str], heads: list[str], version: str
 ) -> Adjacency | None:
-    wanted = pl.DataFrame({"id": heads}, schema={"id": pl.String}).lazy()
-    triples = [
-        lake.scan(KG_TRIPLES, name).join(wanted, left_on="head", right_on="id", how="semi") for name in partitions
-    ]
-    entities = [
-        lake.scan(KG_ENTITIES, name).join(wanted, left_on="entity_id", right_on="id", how="semi") for name in partitions
-    ]
-    rows = pl.concat(triples).collect()
+    # Only what an overlay takes, and one bucket after the other: keys are most of a row's bytes.
+    rows = _rows_about(lake, KG_TRIPLES, _TRIPLE_COLUMNS, partitions, heads)
     if rows.height > OVERLAY_SHARE * max(1, base.edge_count):
         return None
-    names = pl.concat(entities).collect()
+    names = _rows_about(lake, KG_ENTITIES, _ENTITY_COLUMNS, partitions, heads)
     replace_folder(_overlay_folder(lake), lambda folder: _lay(base, heads, rows, names, folder, version))
     opened = open_graph(lake)
     return opened if opened.overlay_share <= OVERLAY_SHARE else None
+
+
+def _rows_about(
+    lake: Lake, table: Table, columns: Sequence[str], partitions: Sequence[str], ids: Sequence[str]
+) -> pl.DataFrame:
+    wanted = pl.DataFrame({_ID[table.name]: ids}, schema={_ID[table.name]: pl.String}).lazy()
+    scans = [lake.scan(table, name, columns).join(wanted, on=_ID[table.name], how="semi") for name in partitions]
+    return pl.concat([table.empty().select(columns), *(scan.collect() for scan in scans)])
 
 
 def _lay(
@@ -143,11 +147,10 @@ def _state(lake: Lake, partitions: Sequence[str]) -> pl.DataFrame:
         files = lake.files(table, name)
         where = {"table": table.name, "partition": name, "mark": mark_of(files.rows)}
         frames.append(pl.DataFrame([{**where, "row_key": None, "id": None}], schema=_BUILT_FROM_SCHEMA))
-        added, removed = files.changed_keys()
-        rows = lake.scan(table, name, [ROW_KEY, _ID[table.name]]).join(
-            added.alias(ROW_KEY).to_frame().lazy(), on=ROW_KEY, how="semi"
-        )
-        ids = pl.concat([rows.rename({_ID[table.name]: "id"}).collect(), _base_ids(lake, table, name, removed)])
+        added, removed = files.changed_rows(table, [_ID[table.name]])
+        known = removed.filter(pl.col(_ID[table.name]).is_not_null())
+        looked_up = _base_ids(lake, table, name, removed.join(known, on=ROW_KEY, how="anti")[ROW_KEY])
+        ids = pl.concat([*(frame.rename({_ID[table.name]: "id"}) for frame in (added, known)), looked_up])
         literals = [pl.lit(value, dtype=pl.String).alias(column) for column, value in where.items()]
         frames.append(ids.with_columns(literals).select(_BUILT_FROM_SCHEMA.names()))
     return pl.concat(frames)
@@ -161,6 +164,8 @@ def _parts(partitions: Sequence[str]) -> Iterator[tuple[Table, str]]:
 
 def _base_ids(lake: Lake, table: Table, partition: str, keys: pl.Series) -> pl.DataFrame:
     """Return key and id of rows that changes removed: they still stand in the partition's rows file."""
+    if keys.is_empty():
+        return pl.DataFrame(schema={ROW_KEY: pl.String, "id": pl.String})
     rows = pl.scan_parquet(lake.files(table, partition).rows, hive_partitioning=False)
     found = rows.select(ROW_KEY, pl.col(_ID[table.name]).alias("id"))
     return found.join(keys.alias(ROW_KEY).to_frame().lazy(), on=ROW_KEY, how="semi").collect()

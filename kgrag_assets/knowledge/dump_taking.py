@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgrag_assets.knowledge.changes.cursor import Cursor
+from kgrag_assets.knowledge.changes.cursor import Cursor, iso
 from kgrag_assets.knowledge.changes.dumps import fetch_dump, latest_dump
 from kgrag_assets.knowledge.changes.polite_http import PoliteHttp, user_agent_of
 from kgrag_assets.knowledge.errors import KnowledgeError
-from kgrag_assets.knowledge.following import read_note, write_cursor
+from kgrag_assets.knowledge.following import drop_changes_before, read_note, write_cursor
 from kgrag_assets.knowledge.graph_folder import GraphFolder
 from kgrag_assets.lake.files import replace_file
 from kgrag_assets.lake.lake import Lake
+from kgrag_assets.rows.graph_changes import KG_CHANGES
 
 _NOTES = "kg_dumps"
 # A dump is written for days: what changed while it was is taken from the changes of before its date.
@@ -66,7 +67,9 @@ def take_dump(lake: Lake, folder: GraphFolder, tell: Callable[[int], None] = lam
     fetch_dump(dump, path, http, progress)
     if dump.modified is not None:
         begun = Cursor.at(dump.modified).back(WRITTEN_FOR_DAYS * 86_400)
-        write_cursor(lake, folder.name, Cursor.at(begun))
+        with lake.lock(KG_CHANGES.name, folder.name):
+            drop_changes_before(lake, folder.name, iso(begun))
+            write_cursor(lake, folder.name, Cursor.at(begun))
     text = json.dumps({"version": dump.version, "url": dump.url})
     replace_file(note, lambda target: _write(target, text))
     return TakenDump(folder.name, dump.version, path, fetched=True, megabytes=size)

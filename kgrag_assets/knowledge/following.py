@@ -181,6 +181,23 @@ def _stage(lake: Lake, graph: str, rows: pl.DataFrame) -> None:
     lake.apply(KG_CHANGES, graph, rows, before[ROW_KEY])
 
 
+def drop_changes_before(lake: Lake, graph: str, moment: str) -> int:
+    """Forget the changes from before a dump was begun: it knows them, and later ones.
+
+    Args:
+        lake: hold the lock of the graph's changes.
+        graph: the graph.
+        moment: when the dump was begun, ISO 8601 in UTC, a date or with a time of day.
+
+    Returns:
+        how many were dropped.
+    """
+    old = lake.scan(KG_CHANGES, graph, ["changed_at", ROW_KEY]).filter(pl.col("changed_at") < moment).collect()
+    if old.height:
+        lake.apply(KG_CHANGES, graph, KG_CHANGES.empty(), old[ROW_KEY])
+    return old.height
+
+
 def changes_version(lake: Lake, graph: str) -> str:
     """Return the data version of a graph's changes."""
     return lake.version(KG_CHANGES, graph)

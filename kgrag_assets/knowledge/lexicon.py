@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -42,6 +43,7 @@ class Lexicon:
         """
         self._path = path
         self._connection = open_to_read(path)
+        self._one_at_a_time = threading.Lock()
         rows = self._select("SELECT number, name, entities FROM graphs ORDER BY name")
         self._graphs: dict[int, str] = {number: name for number, name, _entities in rows}
         self.graphs: tuple[str, ...] = tuple(name for _number, name, entities in rows if entities)
@@ -147,8 +149,9 @@ class Lexicon:
 
     def _select(self, statement: str, values: Sequence[object] = ()) -> list[tuple]:  # type: ignore[type-arg]
         try:
-            # All at once: a reader that stops halfway would keep writers waiting.
-            return self._connection.execute(statement, values).fetchall()
+            # One thread at a time, and all rows at once: a writer waits until nothing is being read.
+            with self._one_at_a_time:
+                return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise KnowledgeError(f"{self._path} cannot be read ({error}): materialize kg_lexicon") from error
 

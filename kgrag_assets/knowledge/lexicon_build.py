@@ -14,7 +14,7 @@ from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.lexicon_changes import Change, apply_change, find_change, state_of
 from kgrag_assets.knowledge.lexicon_files import FORMAT, INDEXES, PLACES, create, lexicon_path, open_to_write, padded
 from kgrag_assets.knowledge.lexicon_rows import COLUMNS, entity_rows, name_rows, with_places, word_uses
-from kgrag_assets.lake.files import replace_file
+from kgrag_assets.lake.files import explained, replace_file
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES
 
@@ -86,7 +86,9 @@ def _update(lake: Lake, connection: sqlite3.Connection, versions: dict[str, str]
                 apply_change(connection, change, versions[change.partition])
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            # Of some errors, such as a full disk, SQLite has done so itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
     update = LexiconUpdate(
         written=bool(changes),
@@ -101,8 +103,9 @@ def _update(lake: Lake, connection: sqlite3.Connection, versions: dict[str, str]
 def _build(lake: Lake, versions: dict[str, str], removed: int) -> LexiconUpdate:
     path = lexicon_path(lake)
     made: list[tuple[int, int]] = []
-    # The journal of a killed writer would be played into the new file.
-    path.with_name(path.name + "-journal").unlink(missing_ok=True)
+    # One that could be opened has none; the journal of one that is lost would be played into the new file.
+    with explained(path):
+        path.with_name(path.name + "-journal").unlink(missing_ok=True)
     with _explained(path):
         replace_file(path, lambda temporary: made.append(_write(lake, versions, temporary)))
     added, names = made[0]

@@ -79,7 +79,10 @@ class ChangesSource:
 def overlay_of(
     lake: Lake, folder: GraphFolder, changes: pl.DataFrame, base: Sequence[Part], settings: GraphSettings
 ) -> Overlay:
-    """Make the overlay of a graph's changes; those that its files know a later revision of are left out.
+    """Make the overlay of a graph's changes; edits that its files know, or later ones, are left out.
+
+    A deletion or merge holds whatever revision the files have: it has none of its own. Those from before a dump was
+    written are dropped when it is taken (``following.drop_changes_before``).
 
     Args:
         lake: where the parts of changed entities lie.
@@ -91,9 +94,8 @@ def overlay_of(
     if changes.is_empty():
         return Overlay()
     later = _base_revisions(base, changes["local_id"])
-    live = changes.filter(
-        pl.col("revision") >= pl.col("local_id").replace_strict(later, default=0, return_dtype=pl.Int64)
-    )
+    at_hand = pl.col("local_id").replace_strict(later, default=-1, return_dtype=pl.Int64)
+    live = changes.filter((pl.col("action") != EDITED) | (pl.col("revision") > at_hand))
     edited = live.filter(pl.col("action") == EDITED)
     extraction = extract(
         ChangesSource(folder.name, edited, folder.read),

@@ -143,8 +143,8 @@ def _classes_move(
     )
 
 
-def _keys(lake: Lake, table: Table, bucket: str, column: str, ids: list[str], graph: str) -> pl.Series:
-    """Return the keys of a graph's rows in a bucket that are about some ids."""
+def _keys(lake: Lake, table: Table, bucket: str, column: str, ids: list[str], graph: str) -> pl.DataFrame:
+    """Return the keys of a graph's rows in a bucket that are about some ids, with the ids."""
     wanted = pl.DataFrame({column: ids}, schema={column: pl.String}).lazy()
     rows = lake.scan(table, bucket, [column, "graph", ROW_KEY]).filter(pl.col("graph") == graph)
-    return rows.join(wanted, on=column, how="semi").select(ROW_KEY).collect()[ROW_KEY]
+    return rows.join(wanted, on=column, how="semi").select(ROW_KEY, column).collect()

@@ -76,6 +76,19 @@ class PartitionFiles:
         changes = pl.read_parquet(self.changes, columns=[ROW_KEY, REMOVED], hive_partitioning=False)
         return changes[ROW_KEY].drop_nulls(), changes[REMOVED].drop_nulls().alias(ROW_KEY)
 
+    def changed_rows(self, table: Table, columns: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return some columns, and the keys, of rows that the changes add, and of those that they remove.
+
+        Of a removed row whose key alone was known when it went, the other columns are null.
+        """
+        names = list(dict.fromkeys((ROW_KEY, *columns)))
+        if not self.has_changes():
+            return table.empty().select(names), table.empty().select(names)
+        wanted = [*names, REMOVED]
+        changes = pl.read_parquet(self.changes, columns=wanted, hive_partitioning=False)
+        gone = changes.filter(pl.col(REMOVED).is_not_null()).with_columns(pl.col(REMOVED).alias(ROW_KEY))
+        return changes.filter(pl.col(REMOVED).is_null()).select(names), gone.select(names)
+
     def scan(self, table: Table, columns: Sequence[str] | None = None) -> pl.LazyFrame:
         """Return the partition's rows as a query; nothing is read yet but the files' footers."""
         names = table.names if columns is None else list(columns)
@@ -118,14 +131,14 @@ def replace_rows(files: PartitionFiles, write: Callable[[Path], None]) -> None:
     files.changes.unlink(missing_ok=True)
 
 
-def lay_changes(files: PartitionFiles, table: Table, added: pl.DataFrame, removed: pl.Series) -> None:
-    """Write all that differs from ``rows``: rows that were added, and the keys of those that went.
+def lay_changes(files: PartitionFiles, table: Table, added: pl.DataFrame, removed: pl.DataFrame) -> None:
+    """Write all that differs from ``rows``: rows that were added, and those that went.
 
     Args:
         files: the partition; its rows were written by this version.
         table: the table.
         added: rows that ``rows`` does not have.
-        removed: keys of rows in it that are no more.
+        removed: rows in it that are no more: their keys, and what is known of their other columns.
 
     Raises:
         LakeError: the disk is full, or the rows carry no mark.
@@ -136,12 +149,12 @@ def lay_changes(files: PartitionFiles, table: Table, added: pl.DataFrame, remove
     if added.is_empty() and removed.is_empty():
         files.changes.unlink(missing_ok=True)
         return
-    gone = removed.alias(REMOVED).to_frame()
-    empty = {name: pl.lit(None, dtype=dtype).alias(name) for name, dtype in table.schema.items()}
-    rows = pl.concat(
-        [
-            added.with_columns(pl.lit(None, dtype=pl.String).alias(REMOVED)).select(*table.names, REMOVED),
-            gone.with_columns(*empty.values()).select(*table.names, REMOVED),
-        ]
-    )
+    unknown = [
+        pl.lit(None, dtype=dtype).alias(name) for name, dtype in table.schema.items() if name not in removed.columns
+    ]
+    gone = removed.with_columns(pl.col(ROW_KEY).alias(REMOVED), *unknown)
+    gone = gone.with_columns(pl.lit(None, dtype=pl.String).alias(ROW_KEY))
+    new = added.with_columns(pl.lit(None, dtype=pl.String).alias(REMOVED))
+    columns = [*table.names, REMOVED]
+    rows = pl.concat([new.select(columns), gone.select(columns)])
     replace_file(files.changes, lambda path: write_parquet(rows, path, mark, changes=True))

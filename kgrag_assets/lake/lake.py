@@ -223,23 +223,27 @@ class Lake:
         finally:
             fresh.unlink(missing_ok=True)
 
-    def apply(self, table: Table, partition: str | None, added: pl.DataFrame, removed: pl.Series) -> Written:
+    def apply(
+        self, table: Table, partition: str | None, added: pl.DataFrame, removed: pl.DataFrame | pl.Series
+    ) -> Written:
         """Add rows to a partition and remove others, without touching the rest.
 
         Args:
             table: a table with ``deltas``.
             partition: the partition's name.
             added: whole rows; those whose key is there already change nothing.
-            removed: keys of rows that go; unknown ones are left aside, those in ``added`` stay.
+            removed: rows that go: their keys, or a frame of keys and other columns, which whoever follows the
+                changes then need not look up; unknown ones are left aside, those in ``added`` stay.
 
         Raises:
             LakeError: the disk is full or the rows at hand cannot be read.
             TableError: the rows do not fit the table.
         """
         added = table.conform(added)
+        removed = removed.alias(ROW_KEY).to_frame() if isinstance(removed, pl.Series) else removed
         files = self.files(table, partition)
         if not files.exists() or mark_of(files.rows) is None:
-            rest = self.read(table, partition).join(removed.alias(ROW_KEY).to_frame(), on=ROW_KEY, how="anti")
+            rest = self.read(table, partition).join(removed, on=ROW_KEY, how="anti")
             return self.write(table, partition, pl.concat([rest, added]).unique(ROW_KEY, keep="last"))
         refuse_other_columns(table, files.rows)
         with explained_reading(files.rows):

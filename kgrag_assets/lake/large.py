@@ -87,53 +87,54 @@ def take_rows(
         base = keys_of(files, table, whole=True) if before is not None and mark_of(files.rows) is not None else None
         past_added, past_removed = differences(keys, base)
         if base is not None and len(past_added) + len(past_removed) <= WHOLE_SHARE * len(base):
-            lay_changes(files, table, select(past_added), past_removed.sort())
+            lay_changes(files, table, select(past_added), past_removed.sort().to_frame())
         else:
             replace_rows(files, write)
         keep_key_sum(files, total)
     return Written(files.rows, total.data_version, len(keys), changed, len(added), len(removed))
 
 
-def apply_changes(files: PartitionFiles, table: Table, added: pl.DataFrame, removed: pl.Series) -> Written:
-    """Add rows to a partition that has rows, and remove others, without reading the rest.
+def apply_changes(files: PartitionFiles, table: Table, added: pl.DataFrame, removed: pl.DataFrame) -> Written:
+    """Add rows to a partition and remove others, without reading the rest.
 
     Args:
         files: the partition.
         table: its table.
         added: whole rows; those whose key is there already change nothing.
-        removed: keys of rows that go; unknown ones are left aside, those in ``added`` stay.
+        removed: rows that go: ``row_key``, and other columns where they are known; unknown keys are left aside,
+            those in ``added`` stay.
     """
-    removed = _without(removed.alias(ROW_KEY).unique(), added[ROW_KEY])
-    candidates = pl.concat([removed, added[ROW_KEY]]).to_frame().lazy()
-    there = files.scan(table, [ROW_KEY]).join(candidates, on=ROW_KEY, how="semi").collect()[ROW_KEY]
-    gone = removed.to_frame().join(there.to_frame(), on=ROW_KEY, how="semi")[ROW_KEY]
-    new = added.join(there.to_frame(), on=ROW_KEY, how="anti")
-    total = key_sum_of(files) + KeySum.of(new[ROW_KEY]) - KeySum.of(gone)
-    changed = bool(len(gone) or new.height)
+    removed = removed.unique(ROW_KEY, maintain_order=True).join(added.select(ROW_KEY), on=ROW_KEY, how="anti")
+    candidates = pl.concat([removed[ROW_KEY], added[ROW_KEY]]).to_frame().lazy()
+    there = files.scan(table, [ROW_KEY]).join(candidates, on=ROW_KEY, how="semi").collect()
+    gone = removed.join(there, on=ROW_KEY, how="semi")
+    new = added.join(there, on=ROW_KEY, how="anti")
+    total = key_sum_of(files) + KeySum.of(new[ROW_KEY]) - KeySum.of(gone[ROW_KEY])
+    changed = bool(gone.height or new.height)
     if changed:
         _lay(files, table, new, gone)
         keep_key_sum(files, total)
-    return Written(files.rows, total.data_version, total.count, changed, new.height, len(gone))
+    return Written(files.rows, total.data_version, total.count, changed, new.height, gone.height)
 
 
-def _lay(files: PartitionFiles, table: Table, new: pl.DataFrame, gone: pl.Series) -> None:
-    were_added, were_removed = files.changed_keys()
-    returning = _without(new[ROW_KEY], _without(new[ROW_KEY], were_removed))
-    still_added = _without(were_added, gone)
-    all_added = pl.concat([still_added, _without(new[ROW_KEY], returning)])
-    all_removed = pl.concat([_without(were_removed, returning), _without(gone, were_added)])
+def _lay(files: PartitionFiles, table: Table, new: pl.DataFrame, gone: pl.DataFrame) -> None:
+    earlier, were_removed = files.changed_rows(table, table.names)
+    returning = new.select(ROW_KEY).join(were_removed, on=ROW_KEY, how="semi")
+    added = pl.concat(
+        [
+            earlier.select(table.names).join(gone, on=ROW_KEY, how="anti"),
+            new.join(returning, on=ROW_KEY, how="anti"),
+        ]
+    )
+    of_base = gone.join(earlier, on=ROW_KEY, how="anti")
+    removed = pl.concat([were_removed.join(returning, on=ROW_KEY, how="anti"), of_base], how="diagonal")
     rows_in_base = pl.scan_parquet(files.rows, hive_partitioning=False).select(pl.len()).collect().item()
-    if len(all_added) + len(all_removed) > WHOLE_SHARE * rows_in_base:
-        rest = files.scan(table).join(gone.to_frame().lazy(), on=ROW_KEY, how="anti").collect()
+    if added.height + removed.height > WHOLE_SHARE * rows_in_base:
+        rest = files.scan(table).join(gone.lazy(), on=ROW_KEY, how="anti").collect()
         ordered = pl.concat([rest, new]).sort(table.key, nulls_last=True)
         replace_rows(files, lambda temporary: write_marked(ordered, temporary))
         return
-    earlier = table.empty()
-    if len(still_added):
-        changes = pl.scan_parquet(files.changes, hive_partitioning=False).select(table.names)
-        earlier = changes.join(still_added.to_frame().lazy(), on=ROW_KEY, how="semi").collect()
-    rows = pl.concat([earlier, new.join(returning.to_frame(), on=ROW_KEY, how="anti")])
-    lay_changes(files, table, rows.sort(table.key, nulls_last=True), all_removed.sort())
+    lay_changes(files, table, added.sort(table.key, nulls_last=True), removed.sort(ROW_KEY))
 
 
 def share_files(ours: PartitionFiles, theirs: PartitionFiles, table: Table) -> Written:

@@ -1,4 +1,4 @@
-"""The asset of the retrieval room: what each method found in the graph for each candidate pair."""
+"""The assets of the retrieval room: what each method found in the graph for each pair, and what tasks can reach."""
 
 import dagster as dg
 import polars as pl
@@ -12,10 +12,15 @@ from kgrag_assets.automation.results import explained_failures, store
 from kgrag_assets.indexing.manifest import IndexFileError
 from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.lake.lake import Lake
+from kgrag_assets.models.embedders import Embedder
+from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
 from kgrag_assets.retrieval.assemble import retrieve_task
 from kgrag_assets.retrieval.opening import open_retrievers
 from kgrag_assets.retrieval.protocol import RetrievalError
+from kgrag_assets.retrieval.reachable import reachable_from_tasks
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
+from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS
+from kgrag_assets.rows.reachable_entities import REACHABLE_ENTITIES
 from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
 from kgrag_assets.rows.table import TableError
@@ -27,7 +32,9 @@ CODE_VERSION = "retrieval-1"
 
 
 def build(settings: Settings) -> list[dg.AssetsDefinition]:
-    """Make the asset of this room."""
+    """Make the assets of this room."""
+    first_stage = settings.embedder.first_stage
+    scored = "" if first_stage == "none" else f"/{first_stage}/{settings.embedder.rescored}"
 
     @dg.asset(
         deps=[
@@ -42,7 +49,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         ],
         partitions_def=TASKS,
         group_name="retrieval",
-        code_version=f"{CODE_VERSION}/{settings.retrieval.model_dump_json()}/{settings.graph.graphs}",
+        code_version=f"{CODE_VERSION}/{settings.retrieval.model_dump_json()}/{settings.graph.graphs}{scored}",
         owners=OWNERS,
         kinds={"polars", "parquet"},
         automation_condition=when_content_changed(),
@@ -59,18 +66,28 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         ],
     )
     def retrieved_subgraphs(
-        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], progress: dg.ResourceParam[Progress]
+        context: dg.AssetExecutionContext,
+        lake: dg.ResourceParam[Lake],
+        embedder: dg.ResourceParam[Embedder],
+        progress: dg.ResourceParam[Progress],
     ) -> dg.MaterializeResult:
         task = context.partition_key
         failures = explained_failures(
-            SchemaError, SettingsError, KnowledgeError, IndexFileError, RetrievalError, TableError
+            SchemaError,
+            SettingsError,
+            KnowledgeError,
+            IndexFileError,
+            RetrievalError,
+            TableError,
+            EmbeddingError,
+            ModelUnavailableError,
         )
         with failures, lake.lock("retrieved_subgraphs", task):
             options = task_settings(lake, settings, task)
             retrieved = retrieve_task(
                 lake.read(SCHEMA_ATTRIBUTES, task),
                 lake.read(CANDIDATE_PAIRS, task),
-                open_retrievers(lake, options, task),
+                open_retrievers(lake, options, task, embedder),
                 lake.read(RETRIEVED_SUBGRAPHS, task),
                 lambda total: progress.track(f"retrieving {task}", total),
             )
@@ -109,4 +126,33 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 ),
             )
 
-    return [retrieved_subgraphs]
+    @dg.asset(
+        name=REACHABLE_ENTITIES.name,
+        deps=["schema_attributes", "attribute_embeddings", "entity_index", "kg_graph", "kg_lexicon"],
+        group_name="retrieval",
+        code_version=f"{CODE_VERSION}/{settings.retrieval.model_dump_json()}",
+        owners=OWNERS,
+        kinds={"polars", "parquet"},
+        automation_condition=when_content_changed(needs_all_upstream=False),
+        description="Entities that the attributes of some task are linked to, and their neighbours: only triples about "
+        "these are embedded (`graph.embed_triples: reachable`).",
+        metadata=table_metadata(REACHABLE_ENTITIES),
+    )
+    def reachable_entities(
+        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], embedder: dg.ResourceParam[Embedder]
+    ) -> dg.MaterializeResult:
+        failures = explained_failures(RetrievalError, TableError, IndexFileError, KnowledgeError)
+        with failures, lake.lock(REACHABLE_ENTITIES.name):
+            known = set(context.instance.get_dynamic_partitions("tasks"))
+            tasks = [task for task in lake.partitions(ATTRIBUTE_EMBEDDINGS) if task in known]
+            frame = reachable_from_tasks(lake, settings, tasks, embedder)
+            return store(
+                lake,
+                REACHABLE_ENTITIES,
+                None,
+                frame,
+                tasks=len(tasks),
+                linked=int(frame["linked"].sum()),
+            )
+
+    return [retrieved_subgraphs, *([reachable_entities] if settings.graph.embed_triples == "reachable" else [])]

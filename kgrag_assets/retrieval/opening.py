@@ -7,6 +7,7 @@ from pathlib import Path
 from kgrag_assets.indexing.hnsw import HnswIndex
 from kgrag_assets.indexing.port import VectorIndex
 from kgrag_assets.indexing.rescoring import FullVectors, TwoStageIndex
+from kgrag_assets.knowledge.adjacency import Adjacency
 from kgrag_assets.knowledge.adjacency_update import open_graph
 from kgrag_assets.knowledge.lexicon import Lexicon
 from kgrag_assets.knowledge.linking import LexicalLinker
@@ -84,6 +85,29 @@ def open_retrievers(lake: Lake, settings: Settings, task: str, embedder: Embedde
             )
         )
     return retrievers
+
+
+def open_linking(
+    lake: Lake, settings: Settings, task: str, embedder: Embedder | None = None
+) -> tuple[EntityLinking, Adjacency]:
+    """Open what links a task's attributes to entities, and the graph around those.
+
+    Raises:
+        RetrievalError: as of ``open_retrievers``; so are the other errors.
+    """
+    lexicon = Lexicon.of_lake(lake)
+    chosen = _chosen(lexicon, settings.graph.graphs, task)
+    seen = lexicon if chosen is None else lexicon.restricted_to(chosen)
+    indexes = _Indexes(lake, chosen, settings.embedder, embedder)
+    adjacency = open_graph(lake)
+    linking = EntityLinking(
+        vectors=AttributeVectors(lake.read(ATTRIBUTE_EMBEDDINGS, task)),
+        entity_index=indexes.open("entity_index", ENTITY_EMBEDDINGS, KG_ENTITIES, "entity_id"),
+        linker=LexicalLinker(seen),
+        names=GraphNames(seen, adjacency),
+        settings=settings.retrieval,
+    )
+    return linking, adjacency
 
 
 def _chosen(lexicon: Lexicon, graphs: tuple[str, ...] | None, task: str) -> tuple[str, ...] | None:

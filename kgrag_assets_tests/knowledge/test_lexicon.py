@@ -7,7 +7,9 @@ import os
 import shutil
 import signal
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -194,6 +196,34 @@ def test_changes_are_made_in_place_and_counted(tmp_path: Path) -> None:
     assert opened.data_version != version
     assert opened.graphs == ("g", "h", "x")
     assert bring_lexicon_up_to_date(lake, PARTITIONS).written is False
+
+
+def test_readers_are_not_disturbed_by_a_writer(tmp_path: Path) -> None:
+    many = [Named(f"wd:Q{number}", f"thing {number}") for number in range(100)]
+    shared = lexicon_of(tmp_path, [*many, Named("x:1", "state 0")])
+    stop = threading.Event()
+
+    def read() -> int:
+        count = 0
+        own = Lexicon(lexicon_path(Lake.at(tmp_path)))
+        while not stop.is_set() or not count:
+            for lexicon in (own, shared):
+                found = LexicalLinker(lexicon).link_fuzzy("thing 57", 5)
+                assert [one.entity_id for one in found] == ["wd:Q57"]
+                assert len(lexicon.entities(["x:1"])["x:1"]) == 1
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read) for _ in range(4)]
+        try:
+            for state in range(1, 6):
+                lake = write_entities(tmp_path, [*many, Named("x:1", f"state {state}")])
+                assert not bring_lexicon_up_to_date(lake, PARTITIONS).rebuilt
+        finally:
+            stop.set()
+        assert all(reader.result(60) for reader in readers)
+    assert shared.entities(["x:1"])["x:1"][0].label == "state 5"
 
 
 def test_many_changes_build_anew_and_readers_keep_the_old_file(tmp_path: Path) -> None:

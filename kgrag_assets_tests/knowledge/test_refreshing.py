@@ -15,6 +15,7 @@ from kgrag_assets.automation.partitions import bucket_names
 from kgrag_assets.knowledge.adjacency import Adjacency
 from kgrag_assets.knowledge.adjacency_update import bring_adjacency_up_to_date, open_graph
 from kgrag_assets.knowledge.errors import KnowledgeError
+from kgrag_assets.knowledge.following import drop_changes_before
 from kgrag_assets.knowledge.graph_folder import load_graph_folder
 from kgrag_assets.knowledge.refreshing import RefreshReport, refresh_graph
 from kgrag_assets.lake.lake import Lake
@@ -187,6 +188,25 @@ def test_what_the_files_know_better_is_left(tmp_path: Path) -> None:
     stage(lake, {1: change("edited", 1, 9, entity(1, 3, {}, 9))})
     refresh(tmp_path)
     assert ("name 1-1", "wd:P31", "name 2-1") in shown(lake)
+
+
+def test_a_deletion_holds_without_a_revision_of_its_own(tmp_path: Path) -> None:
+    lake = small_world(tmp_path)
+    stage(lake, {1: change("deleted", 1, 0)})
+    refresh(tmp_path)
+    assert shown(lake) == {("name 3-1", "wd:P50", "Q1")}
+    reload(tmp_path)
+    assert shown(lake) == {("name 3-1", "wd:P50", "Q1")}
+
+
+def test_changes_from_before_a_dump_are_dropped(tmp_path: Path) -> None:
+    lake = small_world(tmp_path)
+    stage(lake, {1: change("deleted", 1, 0), 2: change("edited", 2, 11, entity(2, 3, {}, 11))})
+    refresh(tmp_path)
+    assert drop_changes_before(lake, "w", "2026-11-30") == 0
+    assert drop_changes_before(lake, "w", "2026-12-01") == 2
+    refresh(tmp_path)
+    assert shown(lake) == {("name 1-1", "wd:P31", "name 2-1"), ("name 3-1", "wd:P50", "name 1-1")}
 
 
 def test_nothing_new_writes_nothing(tmp_path: Path) -> None:
