@@ -54,7 +54,11 @@ class GraphSettings(_Section):
 
 
 class IndexSettings(_Section):
-    """Parameters of the FAISS HNSW indexes."""
+    """Parameters of the vector indexes over the graph."""
+
+    kind: Literal["faiss", "qdrant"] = Field("faiss", description="In the lake, or served by Qdrant.")
+    url: str | None = Field(None, description="Address of the Qdrant server.")
+    api_key_env: str = Field("QDRANT_API_KEY", description="Environment variable that holds the server's key.")
 
     hnsw_m: int = Field(32, ge=4, le=128)
     ef_construction: int = Field(200, ge=8)

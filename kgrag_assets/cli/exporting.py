@@ -12,7 +12,7 @@ from urllib.parse import quote
 from kgrag_assets.cli.review_rows import ALTERNATIVES, EVIDENCE, MAPPING, METRICS, Sheet
 from kgrag_assets.cli.task_view import read_task
 from kgrag_assets.cli.workbook_file import workbook_bytes
-from kgrag_assets.lake.files import replace_file
+from kgrag_assets.lake.files import write_whole
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.keys import key_of
 
@@ -59,11 +59,7 @@ def export_mapping(lake: Lake, task: str, file_format: Format, out: Path | None 
         content = _csv_bytes(MAPPING.titles, MAPPING.rows(view))
     else:
         content = workbook_bytes([(sheet, sheet.rows(view)) for sheet in _sheets()])
-
-    def write(temporary: Path) -> None:
-        temporary.write_bytes(content)
-
-    replace_file(path, write)
+    write_whole(path, content)
     return path
 
 

@@ -241,6 +241,8 @@ def _number(value: object) -> int:
 def _on_disk(place: Place, asset: str, partition: str | None) -> bool:
     if asset in _PARTITIONED:
         return place.lake.has(_PARTITIONED[asset], partition)
+    if asset.endswith("_index") and place.settings.index.kind != "faiss":
+        return True  # the server is asked when the index is used
     if asset in _FOLDERS:
         return place.lake.paths.arrays(asset).exists()
     if asset in _FILES:

@@ -1,10 +1,6 @@
 """The assets of the indexing room: embeddings by bucket and task, and the vector indexes over the graph."""
 
-from pathlib import Path
-
 import dagster as dg
-import numpy as np
-import polars as pl
 
 from kgrag_assets.automation.conditions import when_content_changed
 from kgrag_assets.automation.inputs import OWNERS
@@ -16,13 +12,7 @@ from kgrag_assets.indexing.embedding import embed_rows, wanted_attributes
 from kgrag_assets.indexing.entity_text import TEXT_VERSION as ENTITY_TEXT_VERSION
 from kgrag_assets.indexing.graph_embedder import FIRST_STAGE, graph_texts
 from kgrag_assets.indexing.graph_embedding import UPSTREAM, embed_partition, reachable_triples
-from kgrag_assets.indexing.hnsw import HnswIndex
-from kgrag_assets.indexing.manifest import IndexFileError
-from kgrag_assets.indexing.recall import recall_at_k
-from kgrag_assets.indexing.recall_scan import recall_against_scan
-from kgrag_assets.indexing.stored_vectors import StoredVectors, stored_vectors
-from kgrag_assets.indexing.update import open_previous, update_index
-from kgrag_assets.lake.files import replace_folder
+from kgrag_assets.indexing.index_assets import index_assets
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.embedders import Embedder
 from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
@@ -34,10 +24,6 @@ from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
 from kgrag_assets.rows.table import Table, TableError
 from kgrag_assets.schemas.attribute_text import TEXT_VERSION as ATTRIBUTE_TEXT_VERSION
 from kgrag_assets.settings import Settings
-
-RECALL_SAMPLE = 200
-RECALL_FLOOR = 0.95
-NEAREST_SHOWN = 10
 
 
 def build(settings: Settings, model_id: str, graph_model: str) -> list[dg.AssetsDefinition]:
@@ -154,78 +140,6 @@ def build(settings: Settings, model_id: str, graph_model: str) -> list[dg.Assets
                 column_lineage=_column_lineage(SCHEMA_ATTRIBUTES),
             )
 
-    def index(name: str, table: Table, id_column: str, description: str) -> dg.AssetsDefinition:
-        parameters = settings.index
-
-        @dg.asset(
-            name=name,
-            deps=[table.name],
-            group_name="indexing",
-            code_version=f"hnsw-2/{parameters.model_dump_json()}/{graph_model}",
-            owners=OWNERS,
-            kinds={"faiss"},
-            automation_condition=when_content_changed(),
-            description=description,
-            check_specs=[
-                dg.AssetCheckSpec(
-                    "recall_at_10",
-                    asset=name,
-                    blocking=True,
-                    description=f"The index finds at least {RECALL_FLOOR:.0%} of the true 10 nearest vectors.",
-                )
-            ],
-        )
-        def vector_index(
-            context: dg.AssetExecutionContext,
-            lake: dg.ResourceParam[Lake],
-            graph_embedder: dg.ResourceParam[Embedder],
-            progress: dg.ResourceParam[Progress],
-        ) -> dg.MaterializeResult:
-            names = bucket_names(settings.graph.buckets)
-            failures = explained_failures(TableError, IndexFileError, ModelUnavailableError)
-            with failures, lake.lock(name), stored_vectors(lake, table, names, id_column) as stored:
-                folder = lake.paths.arrays(name)
-                updated = update_index(
-                    _previous(context, folder),
-                    ids=stored.ids,
-                    row_keys=stored.row_keys,
-                    vectors=stored,
-                    model_id=graph_embedder.model_id,
-                    settings=parameters,
-                    start_progress=lambda total: progress.track(name, total),
-                )
-                if updated.changed:
-                    replace_folder(folder, updated.index.save)
-                report = updated.report
-                if report.rebuilt:
-                    recall = recall_at_k(updated.index, stored, stored.ids, sample=RECALL_SAMPLE)
-                else:
-                    recall = recall_against_scan(updated.index, stored.sample(RECALL_SAMPLE))
-                nearest = _nearest(lake, table, id_column, updated.index, stored)
-                return dg.MaterializeResult(
-                    data_version=dg.DataVersion(updated.index.data_version),
-                    metadata={
-                        "dagster/row_count": len(stored),
-                        "rows_kept": report.kept,
-                        "rows_computed": report.added + report.changed,
-                        "rows_removed": report.removed + report.changed,
-                        "base_rebuilt": report.rebuilt,
-                        "file_written": updated.changed,
-                        "recall_at_10": recall,
-                        "nearest": markdown_table(nearest),
-                        "path": dg.MetadataValue.path(str(folder)),
-                    },
-                    check_results=[
-                        dg.AssetCheckResult(
-                            check_name="recall_at_10",
-                            passed=recall >= RECALL_FLOOR,
-                            metadata={"recall_at_10": recall, "sample": min(RECALL_SAMPLE, len(stored))},
-                        )
-                    ],
-                )
-
-        return vector_index
-
     @dg.asset(
         name=FIRST_STAGE,
         deps=[KG_ENTITIES.name, KG_TRIPLES.name],
@@ -260,40 +174,8 @@ def build(settings: Settings, model_id: str, graph_model: str) -> list[dg.Assets
         entity_embeddings,
         triple_embeddings,
         attribute_embeddings,
-        index("entity_index", ENTITY_EMBEDDINGS, "entity_id", "Nearest entities by vector: FAISS HNSW with a delta."),
-        index("triple_index", TRIPLE_EMBEDDINGS, "triple_id", "Nearest triples by vector: FAISS HNSW with a delta."),
+        *index_assets(settings, graph_model),
     ]
-
-
-def _nearest(lake: Lake, table: Table, id_column: str, index: HnswIndex, stored: StoredVectors) -> pl.DataFrame:
-    """Show what a few rows, evenly spread, have as their nearest other row."""
-    schema = {"text": pl.String, "nearest": pl.String, "cosine": pl.Float64}
-    places = np.unique(np.linspace(0, len(stored) - 1, min(NEAREST_SHOWN, len(stored))).astype(np.int64))
-    if not len(stored):
-        return pl.DataFrame(schema=schema)
-    hits = index.search(stored(places), 2)
-    pairs = []
-    for row, place in enumerate(places.tolist()):
-        own = stored.ids[place]
-        other = next(((hit, score) for hit, score in hits.of(row) if hit != own), None)
-        if other is not None:
-            pairs.append((own, *other))
-    wanted = pl.DataFrame(
-        {id_column: list({entry for pair in pairs for entry in pair[:2]})}, schema={id_column: pl.String}
-    )
-    rows = [lake.scan(table, name, [id_column, "text"]) for name in lake.partitions(table)]
-    texts = dict(pl.concat(rows).join(wanted.lazy(), on=id_column, how="semi").collect().iter_rows())
-    shown = [(texts[own], texts[other], score) for own, other, score in pairs]
-    return pl.DataFrame(shown, schema=schema, orient="row")
-
-
-def _previous(context: dg.AssetExecutionContext, folder: Path) -> HnswIndex | None:
-    """Open the index at hand; one whose files do not agree is built anew, which costs time and loses nothing."""
-    try:
-        return open_previous(folder)
-    except IndexFileError as error:
-        context.log.warning(f"the index is built anew: {error}")
-        return None
 
 
 def _column_lineage(upstream: Table) -> dg.TableColumnLineage:

@@ -11,9 +11,10 @@ from kgrag_assets.knowledge.changes.cursor import Cursor, iso
 from kgrag_assets.knowledge.changes.dumps import fetch_dump, latest_dump
 from kgrag_assets.knowledge.changes.polite_http import PoliteHttp, user_agent_of
 from kgrag_assets.knowledge.errors import KnowledgeError
-from kgrag_assets.knowledge.following import drop_changes_before, read_note, write_cursor
+from kgrag_assets.knowledge.following import drop_changes_before, write_cursor
 from kgrag_assets.knowledge.graph_folder import GraphFolder
-from kgrag_assets.lake.files import replace_file
+from kgrag_assets.knowledge.json_object import read_note
+from kgrag_assets.lake.files import write_whole
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.graph_changes import KG_CHANGES
 
@@ -71,9 +72,5 @@ def take_dump(lake: Lake, folder: GraphFolder, tell: Callable[[int], None] = lam
             drop_changes_before(lake, folder.name, iso(begun))
             write_cursor(lake, folder.name, Cursor.at(begun))
     text = json.dumps({"version": dump.version, "url": dump.url})
-    replace_file(note, lambda target: _write(target, text))
+    write_whole(note, text)
     return TakenDump(folder.name, dump.version, path, fetched=True, megabytes=size)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

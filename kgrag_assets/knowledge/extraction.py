@@ -18,7 +18,7 @@ import polars as pl
 
 from kgrag_assets.knowledge.collector import REJECTS_SCHEMA, Collector, ExtractedRows
 from kgrag_assets.knowledge.sources.protocol import Source, Unit
-from kgrag_assets.lake.files import explained, replace_file, sync_folder
+from kgrag_assets.lake.files import explained, sync_folder, write_whole
 from kgrag_assets.rows.keys import key_of
 
 # Starting a process costs about a second, of which a small graph takes a fraction.
@@ -85,7 +85,7 @@ def extract(
         extraction = _alone(source, task, tell)
     names = [part.folder.name for part in extraction.parts]
     wanted = set(names)
-    replace_file(folder / _ORDER, lambda path: _write_order(path, names))
+    write_whole(folder / _ORDER, "\n".join(names))
     for old in folder.iterdir():
         if old.is_dir() and old.name not in wanted:
             shutil.rmtree(old, ignore_errors=True)
@@ -98,10 +98,6 @@ def parts_at(folder: Path) -> tuple[Part, ...] | None:
     if not listed.is_file():
         return None
     return tuple(Part(folder / name) for name in listed.read_text(encoding="ascii").split())
-
-
-def _write_order(path: Path, names: list[str]) -> None:
-    path.write_text("\n".join(names), encoding="ascii")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgrag_assets.knowledge.graph_folder import GraphFolder
 from kgrag_assets.knowledge.opening import data_files
-from kgrag_assets.lake.files import LakeError, replace_file
+from kgrag_assets.lake.files import LakeError, write_whole
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.keys import Part, key_of
 
@@ -42,7 +42,7 @@ class Fingerprints:
             return
         text = json.dumps(self._seen)
         try:
-            replace_file(self._path, lambda path: _write(path, text))
+            write_whole(self._path, text)
         except LakeError:
             return
 
@@ -72,7 +72,3 @@ def _read(path: Path) -> _Known:
         return {name: (int(a), int(b), int(c), str(digest)) for name, (a, b, c, digest) in known.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

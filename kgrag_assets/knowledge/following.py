@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.graph_folder import GraphFolder
 from kgrag_assets.knowledge.refresh_options import RefreshOptions
 from kgrag_assets.knowledge.sources.wikidata_checked import entity_rows
-from kgrag_assets.lake.files import replace_file
+from kgrag_assets.lake.files import write_whole
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.graph_changes import KG_CHANGES
 from kgrag_assets.rows.knowledge_graph import STAGED_ENTITIES
@@ -133,16 +132,11 @@ def read_cursor(lake: Lake, folder: GraphFolder) -> Cursor:
 
 def write_cursor(lake: Lake, graph: str, cursor: Cursor) -> None:
     """Keep where the next look begins."""
-    text = cursor.to_text()
-    replace_file(_cursor_path(lake, graph), lambda path: _write(path, text))
+    write_whole(_cursor_path(lake, graph), cursor.to_text())
 
 
 def _cursor_path(lake: Lake, graph: str) -> Path:
     return lake.paths.partition(KG_CHANGES.name, graph) / "cursor.json"
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 def _feed(options: RefreshOptions, client: MediaWikiClient, agent: str) -> ChangeFeed:
@@ -209,12 +203,3 @@ def behind(lake: Lake, folder: GraphFolder) -> float | None:
     if not path.is_file():
         return None
     return (datetime.now(UTC) - read_cursor(lake, folder).timestamp).total_seconds()
-
-
-def read_note(path: Path) -> dict[str, Any]:
-    """Read a small JSON file, empty where it is missing or damaged."""
-    try:
-        note = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return note if isinstance(note, dict) else {}

@@ -73,6 +73,20 @@ def replace_file(path: Path, write: Callable[[Path], None]) -> None:
             raise
 
 
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write bytes, or a text as UTF-8, as ``replace_file`` does.
+
+    Raises:
+        LakeError: the disk is full or the place cannot be written; the old file is untouched.
+    """
+    raw = content.encode("utf-8") if isinstance(content, str) else content
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(raw)
+
+    replace_file(path, write)
+
+
 def replace_folder(folder: Path, write: Callable[[Path], None]) -> None:
     """Write a folder of files that belong together, and swap it in whole.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from kgrag_assets.lake.changes import PartitionFiles
-from kgrag_assets.lake.files import replace_file
+from kgrag_assets.lake.files import write_whole
 from kgrag_assets.rows.table import ROW_KEY, KeySum
 
 
@@ -32,7 +32,7 @@ def keep_key_sum(files: PartitionFiles, total: KeySum) -> None:
     if state is None:
         return
     text = json.dumps({"state": state, "count": total.count, "low": total.low, "high": total.high})
-    replace_file(_path(files), lambda path: _write(path, text))
+    write_whole(_path(files), text)
 
 
 def _path(files: PartitionFiles) -> Path:
@@ -46,7 +46,3 @@ def _read(path: Path) -> tuple[tuple[str, str], KeySum] | None:
         return (rows, changes), KeySum(int(kept["count"]), int(kept["low"]), int(kept["high"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

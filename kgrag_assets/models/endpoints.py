@@ -38,18 +38,22 @@ def is_loopback(url: str | None) -> bool:
         return False
 
 
+def is_http_url(url: str) -> bool:
+    """Say whether a text is an http(s) URL with a host, and with nothing in it that no URL has."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
+    except ValueError:
+        return False
+
+
 def checked_url(url: str, setting: str) -> str:
     """Return the URL, or say what is wrong with it.
 
     Raises:
         ModelUnavailableError: not an http(s) URL with a host.
     """
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
+    if not is_http_url(url):
         raise ModelUnavailableError(
             f"{setting}={without_secrets(url)!r} is not a URL: use one like http://host:port/v1"
         )

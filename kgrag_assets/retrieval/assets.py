@@ -10,6 +10,7 @@ from kgrag_assets.automation.partitions import TASKS
 from kgrag_assets.automation.progress import Progress
 from kgrag_assets.automation.results import explained_failures, store
 from kgrag_assets.indexing.manifest import IndexFileError
+from kgrag_assets.indexing.qdrant_server import IndexServerError
 from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.embedders import Embedder
@@ -77,6 +78,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             SettingsError,
             KnowledgeError,
             IndexFileError,
+            IndexServerError,
             RetrievalError,
             TableError,
             EmbeddingError,
@@ -141,7 +143,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     def reachable_entities(
         context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], embedder: dg.ResourceParam[Embedder]
     ) -> dg.MaterializeResult:
-        failures = explained_failures(RetrievalError, TableError, IndexFileError, KnowledgeError)
+        failures = explained_failures(RetrievalError, TableError, IndexFileError, IndexServerError, KnowledgeError)
         with failures, lake.lock(REACHABLE_ENTITIES.name):
             known = set(context.instance.get_dynamic_partitions("tasks"))
             tasks = [task for task in lake.partitions(ATTRIBUTE_EMBEDDINGS) if task in known]

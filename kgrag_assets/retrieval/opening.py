@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgrag_assets.indexing.hnsw import HnswIndex
 from kgrag_assets.indexing.port import VectorIndex
 from kgrag_assets.indexing.rescoring import FullVectors, TwoStageIndex
+from kgrag_assets.indexing.served import open_index
 from kgrag_assets.knowledge.adjacency import Adjacency
 from kgrag_assets.knowledge.adjacency_update import open_graph
 from kgrag_assets.knowledge.lexicon import Lexicon
@@ -26,7 +26,7 @@ from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
 from kgrag_assets.rows.table import Table
-from kgrag_assets.settings import EmbedderSettings, Settings
+from kgrag_assets.settings import Settings
 
 
 def open_retrievers(lake: Lake, settings: Settings, task: str, embedder: Embedder | None = None) -> list[Retriever]:
@@ -53,7 +53,7 @@ def open_retrievers(lake: Lake, settings: Settings, task: str, embedder: Embedde
     names_seen = lexicon if chosen is None else lexicon.restricted_to(chosen)
     # All graphs are no restriction: the ids need not be read.
     restricted = None if chosen is None or set(chosen) == set(lexicon.graphs) else chosen
-    indexes = _Indexes(lake, restricted, settings.embedder, embedder)
+    indexes = _Indexes(lake, restricted, settings, embedder)
     vectors = AttributeVectors(lake.read(ATTRIBUTE_EMBEDDINGS, task))
     retrievers: list[Retriever] = []
     if "vector_triples" in options.methods:
@@ -98,7 +98,7 @@ def open_linking(
     lexicon = Lexicon.of_lake(lake)
     chosen = _chosen(lexicon, settings.graph.graphs, task)
     seen = lexicon if chosen is None else lexicon.restricted_to(chosen)
-    indexes = _Indexes(lake, chosen, settings.embedder, embedder)
+    indexes = _Indexes(lake, chosen, settings, embedder)
     adjacency = open_graph(lake)
     linking = EntityLinking(
         vectors=AttributeVectors(lake.read(ATTRIBUTE_EMBEDDINGS, task)),
@@ -126,19 +126,27 @@ def _chosen(lexicon: Lexicon, graphs: tuple[str, ...] | None, task: str) -> tupl
 class _Indexes:
     """Opens the indexes, each as the task and the embedder's settings want it."""
 
-    def __init__(
-        self, lake: Lake, graphs: tuple[str, ...] | None, settings: EmbedderSettings, embedder: Embedder | None
-    ) -> None:
+    def __init__(self, lake: Lake, graphs: tuple[str, ...] | None, chosen: Settings, embedder: Embedder | None) -> None:
+        settings = chosen.embedder
         self._lake = lake
+        self._index = chosen.index
         self._graphs = graphs
         self._settings = settings
         self._full: FullVectors | None = None
         if settings.first_stage == "static":
             self._full = FullVectors(embedder or make_embedder(settings), settings.rescoring_cache)
 
+    def _model_id(self, embedded: Table) -> str:
+        """Return the model of an embeddings table's rows, empty for a table without rows."""
+        for name in self._lake.partitions(embedded):
+            first = self._lake.scan(embedded, name, ["model_id"]).head(1).collect()
+            if first.height:
+                return str(first.item())
+        return ""
+
     def open(self, name: str, embedded: Table, rows: Table, id_column: str) -> VectorIndex:
         """Open an index, restricted to the graphs; one of cheap vectors is re-scored with the full model."""
-        index = HnswIndex.open(self._lake.paths.arrays(name))
+        index = open_index(self._lake, self._index, name, self._model_id(embedded))
         if self._graphs is not None:
             index = index.restricted_to(ids_of_graphs(self._lake, rows, id_column, self._graphs))
         if self._full is None or not index.size:

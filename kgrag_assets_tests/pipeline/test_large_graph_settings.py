@@ -15,7 +15,8 @@ from kgrag_assets.rows.embeddings import TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_TRIPLES
 from kgrag_assets.rows.reachable_entities import REACHABLE_ENTITIES
 from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
-from kgrag_assets.settings import EmbedderSettings, GraphSettings, Settings
+from kgrag_assets.settings import EmbedderSettings, GraphSettings, IndexSettings, Settings
+from kgrag_assets_tests.indexing.qdrant_over_http import serving
 from kgrag_assets_tests.pipeline.workshop import TASK, WordEmbedder, put_graph, put_task, settings_for
 
 
@@ -97,3 +98,26 @@ def test_cheap_vectors_are_fitted_once_and_re_scored(tmp_path: Path) -> None:
         fits = [step for step in again.steps if step.asset == "first_stage_model"]
         assert not any(step.written for step in fits), "the fitted model stays when the graph changes"
         assert set(lake.read_all(TRIPLE_EMBEDDINGS)["model_id"]) <= {model}
+
+
+def facts_of(lake: Lake) -> list[list[str]]:
+    rows = lake.read(RETRIEVED_SUBGRAPHS, TASK).sort("pair_id", "method")
+    return [sorted(fact["fact_id"] for fact in facts) for facts in rows["facts"]]
+
+
+def test_the_indexes_may_be_served(tmp_path: Path) -> None:
+    lake = with_lake(tmp_path)
+    embedded = settings_for(tmp_path)
+    with dg.DagsterInstance.ephemeral() as instance:
+        place = Place(embedded, lake, instance, {"embedder": WordEmbedder()})
+        bring_up_to_date(place, TASK, silent)
+    facts = facts_of(lake)
+    with serving() as server, dg.DagsterInstance.ephemeral() as instance:
+        served = embedded.model_copy(update={"index": IndexSettings(kind="qdrant", url=server.url)})
+        place = Place(served, lake, instance, {"embedder": WordEmbedder()})
+        report = bring_up_to_date(place, TASK, silent)
+        assert {step.computed for step in report.steps if step.asset == "triple_index"} == {
+            lake.read_all(KG_TRIPLES).height
+        }
+        assert lake.read(RETRIEVED_SUBGRAPHS, TASK).sort("pair_id", "method")["facts"].to_list() == facts
+        assert bring_up_to_date(place, TASK, silent).steps == []

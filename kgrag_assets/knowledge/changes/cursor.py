@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kgrag_assets.knowledge.changes.errors import CursorError
+from kgrag_assets.knowledge.json_object import json_object_of
 
 VERSION = 1
 # A Last-Event-ID travels as an HTTP header; real ones take about 300 characters.
@@ -95,11 +96,8 @@ def is_event_id(value: object) -> bool:
 
 
 def _fields(text: str) -> dict[str, Any]:
-    try:
-        fields = json.loads(text) if len(text) <= _MAX_TEXT else None
-    except (ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict):
+    fields = json_object_of(text) if len(text) <= _MAX_TEXT else None
+    if fields is None:
         raise _damaged(text, "it is not an object in JSON")
     return fields
 

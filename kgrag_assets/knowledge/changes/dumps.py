@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -17,6 +17,7 @@ import httpx
 
 from kgrag_assets.knowledge.changes.errors import ChangesError, RefusedError, UnavailableError
 from kgrag_assets.knowledge.changes.polite_http import PoliteHttp
+from kgrag_assets.knowledge.json_object import read_note
 from kgrag_assets.lake.files import explained, sync_file, sync_folder
 from kgrag_assets.models.errors import TransientFailure
 
@@ -158,7 +159,7 @@ def fetch_dump(dump: Dump, path: Path, http: PoliteHttp, progress: Progress | No
     note = path.with_name(f"{path.name}.part.json")
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if _read_note(note) != _note_of(dump):
+        if read_note(note) != _note_of(dump):
             part.unlink(missing_ok=True)
             note.write_text(json.dumps(_note_of(dump)), "utf-8")
         part.touch()
@@ -183,14 +184,6 @@ def fetch_dump(dump: Dump, path: Path, http: PoliteHttp, progress: Progress | No
 
 def _note_of(dump: Dump) -> dict[str, object]:
     return {name: None if value is None else str(value) for name, value in asdict(dump).items()}
-
-
-def _read_note(note: Path) -> Mapping[str, object] | None:
-    try:
-        value = json.loads(note.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 class _Download:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from kgrag_assets.knowledge.changes.feed import Change, Page, kind_of, number_of
 from kgrag_assets.knowledge.changes.mediawiki import entity_of_title
 from kgrag_assets.knowledge.changes.polite_http import PoliteHttp
 from kgrag_assets.knowledge.changes.sse import Event, SseReader
+from kgrag_assets.knowledge.json_object import json_object_of
 from kgrag_assets.models.errors import TransientFailure
 
 WIKIMEDIA_STREAM = "https://stream.wikimedia.org/v2/stream/recentchange"
@@ -93,11 +93,9 @@ class EventStreamFeed:
                     f"{self.http.address} broke off {failures} times and brought nothing new ({ended}). "
                     f"Nothing is lost; the next refresh goes on from here"
                 )
-            self._wait(min(30.0, 0.5 * 2**failures) if wait is None else wait)
-
-    def _wait(self, seconds: float) -> None:
-        if seconds >= self.http.deadline.left() or not self.http.pause.wait(seconds):
-            raise TimeIsUpError("no time is left to come back to the stream")
+            seconds = min(30.0, 0.5 * 2**failures) if wait is None else wait
+            if seconds >= self.http.deadline.left() or not self.http.wait(seconds):
+                raise TimeIsUpError("no time is left to come back to the stream")
 
     def _listen(self, cursor: Cursor, begun: datetime) -> Iterator[Page]:
         """Yield pages of one connection, until it closes."""
@@ -139,7 +137,7 @@ class EventStreamFeed:
     def _take(self, event: Event, page: _Collected, begun: datetime) -> bool:
         """Take an event; return whether the stream has come past ``begun`` with it."""
         page.seen += 1
-        fields = _fields(event.data)
+        fields = json_object_of(event.data) or {}
         given = fields.get("meta")
         meta = given if isinstance(given, dict) else {}
         timestamp = _moment(fields, meta)
@@ -170,14 +168,6 @@ class _Collected:
 
     def close(self, server_time: datetime, *, caught_up: bool) -> Page:
         return Page(tuple(self.changes), self.cursor, caught_up, self.seen, server_time)
-
-
-def _fields(data: str) -> dict[str, Any]:
-    try:
-        fields = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
 
 
 def _moment(fields: dict[str, Any], meta: dict[str, Any]) -> datetime | None:

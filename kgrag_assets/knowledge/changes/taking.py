@@ -112,7 +112,7 @@ class Taker:
         try:
             lagging = self._round(work, list(work.touched))
             if lagging and patient:
-                self._client.http.pause.wait(min(self._lag_wait_s, self._client.http.deadline.left()))
+                self._client.http.wait(min(self._lag_wait_s, self._client.http.deadline.left()))
                 self._round(work, lagging)
         except TimeIsUpError as error:
             ended_by, problem = "time", str(error)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kgrag_assets.lake.files import explained, replace_file
+from kgrag_assets.lake.files import explained, write_whole
 
 _SUFFIX = ".json"
 # After an eviction there is room for some time.
@@ -63,7 +63,7 @@ class AnswerCache:
             held = self._held if self._held is not None else sum(size for _age, size, _path in self._files())
             if held + len(content) > self._max_bytes:
                 held = self._evict(int(self._max_bytes * _FILL_TO) - len(content))
-            replace_file(self._path(key), lambda path: _write(path, content))
+            write_whole(self._path(key), content)
             self._held = held + len(content)
 
     def forget(self, key: str) -> None:
@@ -114,7 +114,3 @@ class AnswerCache:
             except OSError:
                 continue
         return held
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import closing
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote_plus, urljoin
 
 import httpx
 
+from kgrag_assets.knowledge.http.address import origin_of, place_of
+from kgrag_assets.knowledge.http.errors import OutOfTimeError, SlowAnswer
+from kgrag_assets.knowledge.http.site import AsksSite, Site
+from kgrag_assets.knowledge.http.throttle import Throttle
 from kgrag_assets.knowledge.sparql.answers import (
     MEDIA_TYPE,
     Answer,
@@ -19,26 +20,23 @@ from kgrag_assets.knowledge.sparql.answers import (
     decode_answer,
 )
 from kgrag_assets.knowledge.sparql.cache import AnswerCache
-from kgrag_assets.knowledge.sparql.endpoint import Endpoint, failure_of, origin_of, said_by
+from kgrag_assets.knowledge.sparql.endpoint import Endpoint, failure_of, said_by
 from kgrag_assets.knowledge.sparql.errors import SparqlError, SparqlTimeoutError
-from kgrag_assets.knowledge.sparql.throttle import Throttle, throttle_of
-from kgrag_assets.models.endpoints import is_loopback, without_secrets
 from kgrag_assets.models.errors import TransientFailure
-from kgrag_assets.models.retrying import LONGEST_RETRY_AFTER_S, Pause, with_retries
+from kgrag_assets.models.retrying import LONGEST_RETRY_AFTER_S, Pause
 from kgrag_assets.rows.keys import key_of
 
 # Longer queries go as POST: servers and proxies take URLs of some 8,000 characters, and only GET is cached by them.
 GET_LENGTH = 2000
 MAX_REDIRECTS = 3
-_CONNECT_S = 10.0
 _ERROR_BYTES = 1 << 16
 _FOLLOWED = (301, 302, 307, 308)
 _JSON_TYPES = (MEDIA_TYPE, "application/json")
 NO_END = float("inf")
 
 
-class SparqlClient:
-    """One endpoint. Threads may share a client; all clients of one host in this process share its spacing."""
+class SparqlClient(AsksSite):
+    """One endpoint. Threads may share a client; all clients of one remote host in this process share its spacing."""
 
     def __init__(
         self,
@@ -55,35 +53,25 @@ class SparqlClient:
             cache: where answers are kept; None to keep none.
             pause: how to wait; interrupting it ends all waits.
             clock: seconds, for deadlines.
-            throttle: spacing; None for the one that this process has for the host.
+            throttle: spacing; None for the one of the host (``http.site``).
         """
         self.endpoint = endpoint
         self._cache = cache
-        self._pause = pause or Pause()
-        self._clock = clock
-        self._throttle = throttle or throttle_of(endpoint.origin)
-        self._http = httpx.Client(
-            headers={"User-Agent": endpoint.user_agent, "Accept": MEDIA_TYPE},
-            follow_redirects=False,
-            # A server on this machine is not behind the company's proxy.
-            trust_env=not is_loopback(endpoint.url),
+        super().__init__(
+            Site(
+                endpoint.url,
+                {"User-Agent": endpoint.user_agent, "Accept": MEDIA_TYPE},
+                min_interval_s=endpoint.min_interval_s,
+                max_retries=endpoint.max_retries,
+                pause=pause,
+                clock=clock,
+                throttle=throttle,
+            )
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
 
     def deadline(self, seconds: float) -> float:
         """Return the moment, by this client's clock, at which a question that begins now is out of time."""
-        return self._clock() + seconds
+        return self._site.clock() + seconds
 
     def select(self, query: str, until: float = NO_END, *, fresh: bool = False) -> Answer:
         """Send a SELECT query and return all its rows.
@@ -112,16 +100,12 @@ class SparqlClient:
         return answer
 
     def _asked_with_patience(self, query: str, until: float) -> tuple[bytes, Answer]:
-        within = _PauseWithin(self._pause, lambda: until - self._clock())
         place = self.endpoint.place
         try:
-            return with_retries(lambda: self._ask(query, until), self.endpoint.max_retries, within)
+            return self._site.patiently(lambda: self._ask(query, until), until)
+        except OutOfTimeError as error:
+            raise SparqlTimeoutError(f"{error}: give it more time, ask for less, or run again later") from error
         except TransientFailure as failure:
-            if within.too_long:
-                raise SparqlTimeoutError(
-                    f"the time for this question is up before {place} may be asked again ({failure.message}): "
-                    f"give it more time, or run again later"
-                ) from failure
             if failure.retry_after_s is not None and failure.retry_after_s > LONGEST_RETRY_AFTER_S:
                 raise SparqlError(
                     f"{place} asks to wait {failure.retry_after_s:.0f} s ({failure.message}): run again after that"
@@ -131,53 +115,42 @@ class SparqlClient:
             ) from failure
 
     def _ask(self, query: str, until: float) -> tuple[bytes, Answer]:
-        self._throttle.wait(self.endpoint.min_interval_s, until, self._pause, self.endpoint.place)
-        end = min(until, self._clock() + self.endpoint.timeout_s)
-        url = self.endpoint.url
-        for _hop in range(MAX_REDIRECTS + 1):
-            seconds = max(0.001, end - self._clock())
-            timeout = httpx.Timeout(seconds, connect=min(_CONNECT_S, seconds))
-            try:
-                with closing(self._http.send(self._request(url, query, timeout), stream=True)) as response:
+        self._site.turn(until)
+        end = min(until, self.deadline(self.endpoint.timeout_s))
+        form = {"query": query}
+        is_long = len(quote_plus(query)) > GET_LENGTH
+        url = httpx.URL(self.endpoint.url)
+        try:
+            for _hop in range(MAX_REDIRECTS + 1):
+                method, asked = ("POST", url) if is_long else ("GET", url.copy_merge_params(form))
+                with self._site.open(method, asked, end, data=form if is_long else None) as response:
                     if response.status_code not in _FOLLOWED:
                         return self._taken(response, end)
                     url = self._redirected(response, url)
-            except httpx.ConnectTimeout as error:
-                raise TransientFailure("timeout", "no connection in time") from error
-            except httpx.TimeoutException as error:
-                raise self._too_slow() from error
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
-                detail = without_secrets(f"{type(error).__name__}: {error}")
-                raise TransientFailure("error", f"the connection failed ({detail})") from error
+        except SlowAnswer as error:
+            # The same query would take as long again.
+            raise SparqlTimeoutError(
+                f"{self.endpoint.place} did not answer in time: ask for less, or give the question more time"
+            ) from error
         raise SparqlError(f"{self.endpoint.place} redirects in a circle: check the URL of the endpoint")
 
-    def _request(self, url: str, query: str, timeout: httpx.Timeout) -> httpx.Request:
-        if len(quote_plus(query)) > GET_LENGTH:
-            return self._http.build_request("POST", url, data={"query": query}, timeout=timeout)
-        return self._http.build_request("GET", httpx.URL(url).copy_merge_params({"query": query}), timeout=timeout)
-
-    def _redirected(self, response: httpx.Response, url: str) -> str:
-        target = urljoin(url, response.headers.get("location", ""))
-        if origin_of(target) is None or origin_of(target) != origin_of(url):
-            shown = without_secrets(target.split("?")[0])
+    def _redirected(self, response: httpx.Response, url: httpx.URL) -> httpx.URL:
+        target = urljoin(str(url), response.headers.get("location", ""))
+        if origin_of(target) is None or origin_of(target) != origin_of(str(url)):
             raise SparqlError(
-                f"{self.endpoint.place} sends its visitors on to {shown}: it was not followed to another host; if you "
-                f"trust that one, make it the endpoint"
+                f"{self.endpoint.place} sends its visitors on to {place_of(target)}: it was not followed to another "
+                f"host; if you trust that one, make it the endpoint"
             )
         # The query travels with the request, not with the place it is sent on to.
-        return str(httpx.URL(target).copy_remove_param("query"))
+        return httpx.URL(target).copy_remove_param("query")
 
     def _taken(self, response: httpx.Response, end: float) -> tuple[bytes, Answer]:
         place = self.endpoint.place
         if response.status_code != 200:
-            body = self._read(response, end, _ERROR_BYTES, cut=True)
-            failure = failure_of(response.status_code, response.headers.get("retry-after"), body, self.endpoint)
-            if isinstance(failure, TransientFailure) and failure.retry_after_s is not None:
-                self._throttle.hold_off(failure.retry_after_s)
-            raise failure
+            raise failure_of(response, self._site.read(response, end, _ERROR_BYTES), place)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in _JSON_TYPES:
-            body = self._read(response, end, _ERROR_BYTES, cut=True)
+            body = self._site.read(response, end, _ERROR_BYTES)
             raise SparqlError(
                 f"{place} answered with {kind[:60] or 'something unnamed'} and not with SPARQL results: check that the "
                 f"URL is the endpoint's and not that of its web page{said_by(body)}"
@@ -188,7 +161,10 @@ class SparqlClient:
                 f"{place} returned only a part of the rows, for lack of time: ask for less, with a more selective "
                 f"query or a smaller page"
             )
-        raw = self._read(response, end, self.endpoint.max_answer_bytes, cut=False)
+        most = self.endpoint.max_answer_bytes
+        raw = self._site.read(response, end, most)
+        if len(raw) > most:
+            raise SparqlError(f"{place} sent more than {most >> 20} MB for one query: ask for fewer rows a page")
         try:
             answer = decode_answer(raw)
         except EndedByServerError as error:
@@ -201,40 +177,3 @@ class SparqlClient:
         if limit.isascii() and limit.isdigit() and len(answer.rows) >= int(limit):
             raise SparqlError(f"{place} cuts answers at {limit} rows: use a page size below that")
         return raw, answer
-
-    def _read(self, response: httpx.Response, end: float, most: int, *, cut: bool) -> bytes:
-        pieces, held = [], 0
-        for piece in response.iter_bytes():
-            pieces.append(piece)
-            held += len(piece)
-            if held > most:
-                if cut:
-                    break
-                raise SparqlError(
-                    f"{self.endpoint.place} sent more than {most >> 20} MB for one query: ask for fewer rows a page"
-                )
-            if self._clock() > end:
-                raise self._too_slow()
-        return b"".join(pieces)
-
-    def _too_slow(self) -> SparqlTimeoutError:
-        return SparqlTimeoutError(
-            f"{self.endpoint.place} did not answer in time: ask for less, or give the question more time"
-        )
-
-
-class _PauseWithin(Pause):
-    """Waits as the client's pause does, but not beyond the end of the question."""
-
-    def __init__(self, outer: Pause, left: Callable[[], float]) -> None:
-        super().__init__()
-        self._outer = outer
-        self._left = left
-        self.too_long = False
-
-    def wait(self, seconds: float) -> bool:
-        """Wait; False where that takes too long or the wait was interrupted."""
-        if seconds >= self._left():
-            self.too_long = True
-            return False
-        return self._outer.wait(seconds)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kgrag_assets.knowledge.adjacency import Adjacency, build_adjacency
+from kgrag_assets.knowledge.http.throttle import Throttle
 from kgrag_assets.knowledge.sparql.cache import AnswerCache
 from kgrag_assets.knowledge.sparql.client import SparqlClient
 from kgrag_assets.knowledge.sparql.endpoint import Endpoint
-from kgrag_assets.knowledge.sparql.throttle import Throttle
 from kgrag_assets.models.retrying import Pause
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES, triple_id_of

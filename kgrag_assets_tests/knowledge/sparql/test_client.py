@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from kgrag_assets.knowledge.http.throttle import Throttle, throttle_of
 from kgrag_assets.knowledge.sparql.cache import AnswerCache
 from kgrag_assets.knowledge.sparql.client import GET_LENGTH, SparqlClient
 from kgrag_assets.knowledge.sparql.endpoint import Endpoint
 from kgrag_assets.knowledge.sparql.errors import SparqlError, SparqlTimeoutError
-from kgrag_assets.knowledge.sparql.throttle import Throttle, throttle_of
 from kgrag_assets_tests.knowledge.sparql.clients import CONTACT, FakeTime, client_of
 from kgrag_assets_tests.servers.scripted import Reply
 from kgrag_assets_tests.servers.sparql_server import RESULTS, SparqlServer
