@@ -85,6 +85,7 @@ def main() -> None:
         "--work", type=Path, default=Path("bench_work"), help="folder for the lakes; removed at the end"
     )
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
     try:
@@ -112,6 +113,7 @@ def measure(options: argparse.Namespace) -> None:
     print("build")
     build(first, folder, settings, embedder, built)
     entities, triples = (sum(rows(first, table, options.buckets)) for table in (KG_ENTITIES, KG_TRIPLES))
+    disk = sizes(first)
     changes = changed_entities(first, options.buckets, options.seed)
     first.write(KG_CHANGES, GRAPH, changes)
     refreshed = Stages()
@@ -123,10 +125,26 @@ def measure(options: argparse.Namespace) -> None:
     print("build anew with the changes")
     build(second, folder, settings, embedder, again)
     equal = same(first, second, options.buckets, options.seed, vectors=embedder is not None)
-    table = report(options, size, entities, triples, changes.height, built, refreshed, again, equal)
+    table = report(options, size, entities, triples, changes.height, built, refreshed, again, equal, disk)
     print(table)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(table, encoding="utf-8")
+    options.out.parent.mkdir(exist_ok=True)
+    options.out.write_text(table, encoding="utf-8")
+
+
+def sizes(lake: Lake) -> dict[str, float]:
+    """Return the megabytes of each stage; files that two stages share count once."""
+    seen: set[int] = set()
+    found: dict[str, float] = {}
+    for stage in sorted(lake.paths.stage("").iterdir()):
+        total = 0
+        for path in stage.rglob("*"):
+            status = path.lstat()
+            if path.is_file() and not path.is_symlink() and status.st_ino not in seen:
+                seen.add(status.st_ino)
+                total += status.st_size
+        if total > 1e6:
+            found[stage.name] = total / 1e6
+    return found
 
 
 def lake_at(place: Path, data: Path) -> tuple[Lake, GraphFolder]:
@@ -269,6 +287,7 @@ def report(  # one table of everything
     refreshed: Stages,
     again: Stages,
     equal: dict[str, bool],
+    disk: dict[str, float],
 ) -> str:
     """Write the table."""
     lines = [
@@ -290,6 +309,7 @@ def report(  # one table of everything
         f"| all | {built.total:.1f} | {max(built.peak_mb.values()):,.0f} | {refreshed.total:.2f} | {again.total:.1f} "
         f"| {refreshed.total / again.total:.1%} |"
     )
+    lines += ["", "On disk, MB: " + ", ".join(f"{name} {megabytes:,.0f}" for name, megabytes in disk.items()) + "."]
     lines += ["", "Refreshed and built anew are equal in: " + ", ".join(f"{k} {v}" for k, v in equal.items()) + ".", ""]
     return "\n".join(lines)
 

@@ -21,13 +21,15 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import polars as pl
 
 from kgrag_assets.knowledge.collector import Collector
+from kgrag_assets.knowledge.extraction import extract
 from kgrag_assets.knowledge.sources.blocks import BlockSource, ReadOptions, decompressed
 from kgrag_assets.knowledge.sources.protocol import Unit
 from kgrag_assets.knowledge.sources.wikidata_json import WikidataJsonReader
@@ -239,27 +241,32 @@ def reader(path: Path) -> Measured:
     return Measured(*spent, sum(part.entities for part in parts), sum(part.rows for part in parts), _peak_mb())
 
 
-def reader_in_two(path: Path) -> Measured:
-    """Do the same over two processes, which are running already; this one unpacks and hands out."""
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        for warm in [pool.submit(_warm, number) for number in range(4)]:
-            warm.result()
-        clock = _Clock()
-        waiting: set[Future[_Part]] = set()
-        parts: list[_Part] = []
-        for unit in _source(path).units():
-            waiting.add(pool.submit(_read, unit))
-            if len(waiting) >= 4:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                parts += [future.result() for future in done]
-        parts += [future.result() for future in waiting]
+def to_parts(path: Path) -> Measured:
+    """Read into parts on disk in one process, as a load does."""
+    return _extracted(path, 1)
+
+
+def to_parts_in_two(path: Path) -> Measured:
+    """Do the same with two processes that read; this one unpacks and hands out. Their start is counted."""
+    return _extracted(path, 2)
+
+
+def _extracted(path: Path, workers: int) -> Measured:
+    _warm(0)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        clock, before = _Clock(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        found = extract(_source(path), Path(folder) / "parts", namespace=NAMESPACE, buckets=BUCKETS, workers=workers)
         seconds, cpu_seconds = clock.read()
-    peaks: dict[int, float] = {}
-    for part in parts:
-        cpu_seconds += part.cpu_seconds
-        peaks[part.process] = max(part.peak_mb, peaks.get(part.process, 0.0))
-    entities, rows = sum(part.entities for part in parts), sum(part.rows for part in parts)
-    return Measured(seconds, cpu_seconds, entities, rows, sum(peaks.values()) + _peak_mb())
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_seconds += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        counts = {name: [_rows_in(part.table(name)) for part in found.parts] for name in ("counts", "names", "edges")}
+    children = workers * after.ru_maxrss / 1024 if workers > 1 else 0.0
+    rows = sum(counts["names"]) + sum(counts["edges"])
+    return Measured(seconds, cpu_seconds, sum(counts["counts"]), rows, children + _peak_mb())
+
+
+def _rows_in(path: Path) -> int:
+    return int(pl.scan_parquet(path).select(pl.len()).collect().item())
 
 
 def _warm(number: int) -> None:
@@ -288,7 +295,8 @@ WAYS: dict[str, Callable[[Path], Measured]] = {
     "json.loads of each line, nothing kept": json_loop,
     "msgspec of each line, nothing kept": msgspec_loop,
     "this reader, one process": reader,
-    "this reader, two processes": reader_in_two,
+    "to parts on disk, one process": to_parts,
+    "to parts on disk, two processes": to_parts_in_two,
 }
 
 if __name__ == "__main__":

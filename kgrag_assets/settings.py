@@ -65,7 +65,7 @@ class IndexSettings(_Section):
     ef_search: int = Field(64, ge=8)
     rebuild_share: float = Field(0.2, gt=0, le=1, description="Share of delta and dead rows that starts a rebuild.")
     storage: Literal["full", "fp16", "sq8"] = Field(
-        "full", description="How vectors are kept: 32-bit floats, 16-bit floats (half), or one byte a number (quarter)."
+        "fp16", description="How vectors are kept: 32-bit floats, 16-bit floats (half), or one byte a number (quarter)."
     )
     exact_below: int = Field(
         2000, ge=0, description="With fewer rows there is no graph, and every search compares all of them."

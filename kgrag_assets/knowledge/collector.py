@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from kgrag_assets.models.endpoints import storable
 from kgrag_assets.rows.knowledge_graph import bucket_of
 
 MAX_REJECT_CONTENT = 500
@@ -129,11 +130,6 @@ def _frame(
     columns = [[bucket[row[0]] for row in rows], *(list(map(itemgetter(place), rows)) for place in range(width)), *more]
     named = zip(schema.items(), columns, strict=True)
     return pl.DataFrame([pl.Series(name, values, dtype=dtype) for (name, dtype), values in named])
-
-
-def storable(text: str) -> str:
-    """Write a lone surrogate, which JSON can spell and no table can hold, as a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def id_problem(local: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import multiprocessing
 import os
@@ -17,6 +18,7 @@ from uuid import uuid4
 import polars as pl
 
 from kgrag_assets.knowledge.collector import REJECTS_SCHEMA, Collector, ExtractedRows
+from kgrag_assets.knowledge.sources.blocks import BlockUnit
 from kgrag_assets.knowledge.sources.protocol import Source, Unit
 from kgrag_assets.lake.files import explained, sync_folder, write_whole
 from kgrag_assets.rows.keys import key_of
@@ -26,6 +28,7 @@ POOL_FROM_BYTES = 48 << 20
 # Units that wait for a process, besides those being read: bounds the memory of a fast disk and slow readers.
 WAITING = 2
 _ORDER = "order.txt"
+_BLOCKS = ".blocks"
 TABLES = ("names", "edges", "counts", "rejects")
 
 
@@ -114,6 +117,11 @@ class _Task:
         # The place of a unit in its file is part of what it says about rejected lines.
         return Part(self.folder / key_of("part", unit.key, unit.file, unit.first_row, self.namespace, self.buckets))
 
+    def run_spilled(self, unit: BlockUnit, spilled: Path) -> None:
+        """Read a unit whose block lies in a file, in another process than the one that wrote it."""
+        # The part is named by the key, which stands for the block.
+        self.run(dataclasses.replace(unit, block=_block(spilled)))
+
     def run(self, unit: Unit | Collector) -> None:
         part = self.part(unit)
         if isinstance(unit, Collector):
@@ -127,6 +135,12 @@ class _Task:
             finally:
                 gc.enable()
         _write(part, collector.frames(self.namespace, self.buckets), self.buckets)
+
+
+def _block(spilled: Path) -> bytes:
+    block = spilled.read_bytes()
+    spilled.unlink()
+    return block
 
 
 def _write(part: Part, rows: ExtractedRows, buckets: int) -> None:
@@ -175,13 +189,27 @@ def _with_processes(source: Source, task: _Task, workers: int, tell: Callable[[i
                 continue
             if len(running) >= workers + WAITING:
                 _finish(running, tell)
-            running[pool.submit(task.run, unit)] = _size(unit)
+            running[_submit(pool, task, unit, read)] = _size(unit)
             read += 1
         while running:
             _finish(running, tell)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        shutil.rmtree(task.folder / _BLOCKS, ignore_errors=True)
     return Extraction(_distinct(parts), read, len(parts) - read)
+
+
+def _submit(pool: ProcessPoolExecutor, task: _Task, unit: Unit | Collector, number: int) -> Future[None]:
+    if not isinstance(unit, BlockUnit):
+        return pool.submit(task.run, unit)
+    # A block goes through a file that never reaches the disk: sent through a pipe, 64 kB at a time, it would hold up
+    # the reading of the next one.
+    folder = task.folder / _BLOCKS
+    spilled = folder / str(number)
+    with explained(spilled):
+        folder.mkdir(exist_ok=True)
+        spilled.write_bytes(unit.block)
+    return pool.submit(task.run_spilled, dataclasses.replace(unit, block=b""), spilled)
 
 
 def _end_with_parent() -> None:

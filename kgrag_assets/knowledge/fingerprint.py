@@ -12,7 +12,6 @@ from kgrag_assets.lake.files import LakeError, write_whole
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.keys import Part, key_of
 
-_BLOCK = 1 << 20
 # What a file was when it was hashed: size, time of change in ns, inode; and its hash.
 _Known = dict[str, tuple[int, int, int, str]]
 
@@ -59,11 +58,8 @@ class Fingerprints:
 
 
 def _hash(path: Path) -> str:
-    digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as handle:
-        while block := handle.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def _read(path: Path) -> _Known:

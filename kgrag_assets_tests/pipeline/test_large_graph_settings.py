@@ -119,5 +119,5 @@ def test_the_indexes_may_be_served(tmp_path: Path) -> None:
         assert {step.computed for step in report.steps if step.asset == "triple_index"} == {
             lake.read_all(KG_TRIPLES).height
         }
-        assert lake.read(RETRIEVED_SUBGRAPHS, TASK).sort("pair_id", "method")["facts"].to_list() == facts
+        assert facts_of(lake) == facts
         assert bring_up_to_date(place, TASK, silent).steps == []

@@ -21,8 +21,6 @@ from kgrag_assets.knowledge.json_object import read_note
 from kgrag_assets.lake.files import explained, sync_file, sync_folder
 from kgrag_assets.models.errors import TransientFailure
 
-WIKIDATA_DUMPS = "https://dumps.wikimedia.org/wikidatawiki/entities"
-
 _FOLDER = re.compile(r'href="(\d{8})/?"')
 _SUM = re.compile(r"([0-9a-f]{32,64}) [ *](\S+)")
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)\Z")

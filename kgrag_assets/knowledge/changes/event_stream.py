@@ -19,7 +19,6 @@ from kgrag_assets.knowledge.changes.sse import Event, SseReader
 from kgrag_assets.knowledge.json_object import json_object_of
 from kgrag_assets.models.errors import TransientFailure
 
-WIKIMEDIA_STREAM = "https://stream.wikimedia.org/v2/stream/recentchange"
 _OVERLAP_S = 10.0
 _PAGE_EVENTS = 1000
 _PAGE_S = 1.0

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import httpx
 
 from kgrag_assets.knowledge.changes.cursor import iso, moment_of
 from kgrag_assets.knowledge.changes.errors import ApiError, TooLargeError
-from kgrag_assets.knowledge.changes.polite_http import PoliteHttp, json_object
+from kgrag_assets.knowledge.changes.polite_http import PoliteHttp
+from kgrag_assets.knowledge.http.site import Manners
+from kgrag_assets.knowledge.json_object import json_object_of
 from kgrag_assets.models.endpoints import without_secrets
 from kgrag_assets.models.errors import TransientFailure
-from kgrag_assets.models.retrying import Pause, retry_after_seconds
+from kgrag_assets.models.retrying import retry_after_seconds
 
-WIKIDATA_API = "https://www.wikidata.org/w/api.php"
 BATCH = 50
 PROPS = ("labels", "aliases", "descriptions", "claims", "info", "datatype")
 NAMESPACES = (0, 120)
@@ -73,12 +73,7 @@ class MediaWikiClient:
         props: Sequence[str] = PROPS,
         maxlag_s: int = 5,
         page_size: int = 500,
-        min_interval_s: float = 0.5,
-        timeout_s: float = 30.0,
-        max_retries: int = 4,
-        max_response_bytes: int = 64 << 20,
-        pause: Pause | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        **manners: Unpack[Manners],
     ) -> None:
         """Prepare; nothing is sent.
 
@@ -89,26 +84,12 @@ class MediaWikiClient:
             props: parts of an entity; ``sitelinks`` among them where a filter counts those. ``info`` is always asked.
             maxlag_s: the site answers only while its databases are less than this behind.
             page_size: changes on a page, at most 500 without further rights.
-            min_interval_s: least seconds between two requests.
-            timeout_s: seconds for one request.
-            max_retries: requests after the first that failed in a way that may pass.
-            max_response_bytes: bound on one answer.
-            pause: how to wait.
-            clock: seconds that only go forward.
+            manners: as ``Site`` has them.
 
         Raises:
             ChangesError: the address or the user agent is not usable.
         """
-        self.http = PoliteHttp(
-            endpoint,
-            user_agent,
-            min_interval_s=min_interval_s,
-            timeout_s=timeout_s,
-            max_retries=max_retries,
-            max_response_bytes=max_response_bytes,
-            pause=pause,
-            clock=clock,
-        )
+        self.http = PoliteHttp(endpoint, user_agent, **manners)
         self._languages = tuple(languages) if len(languages) <= _MAX_VALUES else ()
         self._props = tuple(dict.fromkeys((*props, "info")))
         self._maxlag_s = maxlag_s
@@ -238,7 +219,10 @@ class MediaWikiClient:
         return self.http.ask(self.endpoint, full, read=self._read)
 
     def _read(self, response: httpx.Response, body: bytes) -> dict[str, Any]:
-        answer = json_object(body)
+        answer = json_object_of(body)
+        if answer is None:
+            # Servers in trouble send error pages with status 200.
+            raise TransientFailure("error", "the answer is not a JSON object")
         error = answer.get("error")
         if error is None:
             return answer

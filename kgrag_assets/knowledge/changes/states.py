@@ -13,7 +13,7 @@ import polars as pl
 from kgrag_assets.knowledge.changes.cursor import iso, moment_of
 from kgrag_assets.knowledge.changes.feed import Change, ChangeKind
 from kgrag_assets.knowledge.changes.mediawiki import is_entity_id
-from kgrag_assets.knowledge.collector import storable
+from kgrag_assets.models.endpoints import storable
 from kgrag_assets.rows.graph_changes import DELETED, EDITED, REDIRECTED, change_key_of
 
 # Where a page lies at the site, and how it was asked for: no part of what the entity says.

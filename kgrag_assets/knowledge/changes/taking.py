@@ -24,7 +24,8 @@ from kgrag_assets.knowledge.changes.states import (
     redirected,
     states_of,
 )
-from kgrag_assets.knowledge.collector import Rejected, storable
+from kgrag_assets.knowledge.collector import Rejected
+from kgrag_assets.models.endpoints import storable
 from kgrag_assets.rows.graph_changes import DELETED, EDITED, KG_CHANGES, REDIRECTED
 
 

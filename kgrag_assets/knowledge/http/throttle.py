@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from kgrag_assets.knowledge.http.errors import OutOfTimeError
+from kgrag_assets.knowledge.errors import KnowledgeError
+from kgrag_assets.knowledge.http.address import ErrorKind
 from kgrag_assets.models.errors import TransientFailure
 from kgrag_assets.models.retrying import LONGEST_RETRY_AFTER_S, Pause
 
@@ -25,7 +26,9 @@ class Throttle:
         self._held_until = float("-inf")
         self._ahead = 0.0
 
-    def wait(self, interval_s: float, until: float, pause: Pause, place: str) -> float:
+    def wait(
+        self, interval_s: float, until: float, pause: Pause, place: str, late: ErrorKind = KnowledgeError
+    ) -> float:
         """Wait for the next free moment.
 
         Args:
@@ -33,12 +36,13 @@ class Throttle:
             until: moment by the clock at which waiting is of no use any more.
             pause: how to wait.
             place: who is asked, for error messages.
+            late: the class of error for the first of these:
 
         Returns:
             The moment, for ``believe``.
 
         Raises:
-            OutOfTimeError: the next free moment comes too late, or the wait was interrupted.
+            KnowledgeError: the next free moment comes too late, or the wait was interrupted.
             TransientFailure: the host asked for a pause that is too long to sit out.
         """
         while True:
@@ -49,10 +53,13 @@ class Throttle:
                     raise TransientFailure("rate_limited", "it asked not to be asked before that", held)
                 slot = max(now, self._next, self._held_until)
                 if slot - now >= until - self._clock():
-                    raise OutOfTimeError(f"the time for this question is up before {place} may be asked again")
+                    raise late(
+                        f"the time for this question is up before {place} may be asked again: "
+                        f"give it more time, or ask less"
+                    )
                 self._next = slot + interval_s
             if slot > now and not pause.wait(slot - now):
-                raise OutOfTimeError(f"interrupted while waiting to ask {place}")
+                raise late(f"interrupted while waiting to ask {place}")
             with self._lock:
                 # Another thread may have been told to hold off meanwhile.
                 if self._held_until <= max(slot, self._now()):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kgrag_assets.knowledge.collector import Collector
 from kgrag_assets.knowledge.sources.blocks import ReadOptions
-from kgrag_assets.knowledge.sources.wikidata_values import ALL_LITERALS
+from kgrag_assets.knowledge.sources.wikidata_values import ALL_LITERALS, one_line
 
 # Descriptions are one line beside a name; whole paragraphs would drown the facts that stand around them.
 MAX_DESCRIPTION = 300
@@ -57,7 +57,7 @@ def shortened(text: str) -> str:
 
     White space is collapsed. A text that is short enough stays as it is.
     """
-    text = " ".join(text.split())
+    text = one_line(text)
     if len(text) <= MAX_DESCRIPTION:
         return text
     head = text[: MAX_DESCRIPTION + 1]

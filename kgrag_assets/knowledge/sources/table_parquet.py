@@ -15,6 +15,7 @@ from kgrag_assets.knowledge.collector import Collector
 from kgrag_assets.knowledge.sources.blocks import ReadOptions
 from kgrag_assets.knowledge.sources.protocol import Unit
 from kgrag_assets.knowledge.sources.table_rows import Cell, Layout, TableRows, layout_of
+from kgrag_assets.knowledge.sources.wikidata_values import one_line
 from kgrag_assets.rows.keys import key_of
 
 _VERSION = "triples_table_parquet/1"
@@ -167,4 +168,4 @@ def _shown(cells: dict[str, Cell]) -> str:
 
 
 def _brief(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]
+    return one_line(str(error))[:200]

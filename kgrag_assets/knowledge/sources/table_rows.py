@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kgrag_assets.knowledge.collector import Collector, id_problem
 from kgrag_assets.knowledge.sources.blocks import ReadOptions
 from kgrag_assets.knowledge.sources.lines import is_id
+from kgrag_assets.knowledge.sources.wikidata_values import one_line
 
 TRIPLES, ENTITIES = "triples", "entities"
 _TRIPLES_NEED, _ENTITIES_NEED = ("head", "relation"), ("id",)
@@ -188,7 +189,7 @@ def _more(places: Mapping[str, int], prefix: str) -> tuple[int, int, int] | None
 
 
 def _text(cell: Cell) -> str:
-    return " ".join(cell.split()) if isinstance(cell, str) else ""
+    return one_line(cell) if isinstance(cell, str) else ""
 
 
 def _texts(cell: Cell) -> list[str]:

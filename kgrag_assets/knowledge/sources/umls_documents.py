@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kgrag_assets.knowledge.sources.wikidata_values import one_line
 from kgrag_assets.rows.keys import key_of
 
 # Codes of settings -> UMLS's.
@@ -86,7 +87,7 @@ def read_documents(folder: Path) -> Documents:
         if kind == "rela_inverse":
             inverses[relation] = text
         elif kind == "expanded_form":
-            names[relation] = " ".join(text.split())
+            names[relation] = one_line(text)
     for relation, inverse in list(inverses.items()):
         inverses.setdefault(inverse, relation)
     for cells in _rows(folder, "MRSAB", 25):

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from kgrag_assets.knowledge.collector import Collector, storable
+from kgrag_assets.knowledge.collector import Collector
 from kgrag_assets.knowledge.sources.blocks import ReadOptions
 from kgrag_assets.knowledge.sources.wikidata_entity import (
     LETTERS,
@@ -27,6 +27,7 @@ from kgrag_assets.knowledge.sources.wikidata_entity import (
     take_entity,
 )
 from kgrag_assets.knowledge.sources.wikidata_values import Datatype, Value, value_of
+from kgrag_assets.models.endpoints import storable
 
 # How the kinds spell what they have: names of an item are labels, of a lexeme lemmas.
 _MAPS = {"lexeme": ("lemmas", "claims"), "item": ("labels", "aliases", "descriptions", "claims")}

@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 import msgspec
 
-from kgrag_assets.knowledge.collector import storable
+from kgrag_assets.models.endpoints import storable
 
 # Words that stand in every statement are compared while decoding and not made anew each time; a statement with
 # another word is parsed in the slower way and gives the same rows.

@@ -9,8 +9,7 @@ from urllib.parse import quote_plus, urljoin
 import httpx
 
 from kgrag_assets.knowledge.http.address import origin_of, place_of
-from kgrag_assets.knowledge.http.errors import OutOfTimeError, SlowAnswer
-from kgrag_assets.knowledge.http.site import AsksSite, Site
+from kgrag_assets.knowledge.http.site import Site
 from kgrag_assets.knowledge.http.throttle import Throttle
 from kgrag_assets.knowledge.sparql.answers import (
     MEDIA_TYPE,
@@ -23,7 +22,7 @@ from kgrag_assets.knowledge.sparql.cache import AnswerCache
 from kgrag_assets.knowledge.sparql.endpoint import Endpoint, failure_of, said_by
 from kgrag_assets.knowledge.sparql.errors import SparqlError, SparqlTimeoutError
 from kgrag_assets.models.errors import TransientFailure
-from kgrag_assets.models.retrying import LONGEST_RETRY_AFTER_S, Pause
+from kgrag_assets.models.retrying import Pause
 from kgrag_assets.rows.keys import key_of
 
 # Longer queries go as POST: servers and proxies take URLs of some 8,000 characters, and only GET is cached by them.
@@ -35,8 +34,11 @@ _JSON_TYPES = (MEDIA_TYPE, "application/json")
 NO_END = float("inf")
 
 
-class SparqlClient(AsksSite):
+class SparqlClient(Site):
     """One endpoint. Threads may share a client; all clients of one remote host in this process share its spacing."""
+
+    late, unavailable, too_large = SparqlTimeoutError, SparqlError, SparqlError
+    later = "run again"
 
     def __init__(
         self,
@@ -58,20 +60,20 @@ class SparqlClient(AsksSite):
         self.endpoint = endpoint
         self._cache = cache
         super().__init__(
-            Site(
-                endpoint.url,
-                {"User-Agent": endpoint.user_agent, "Accept": MEDIA_TYPE},
-                min_interval_s=endpoint.min_interval_s,
-                max_retries=endpoint.max_retries,
-                pause=pause,
-                clock=clock,
-                throttle=throttle,
-            )
+            endpoint.url,
+            {"User-Agent": endpoint.user_agent, "Accept": MEDIA_TYPE},
+            min_interval_s=endpoint.min_interval_s,
+            timeout_s=endpoint.timeout_s,
+            max_retries=endpoint.max_retries,
+            max_response_bytes=endpoint.max_answer_bytes,
+            pause=pause,
+            clock=clock,
+            throttle=throttle,
         )
 
     def deadline(self, seconds: float) -> float:
         """Return the moment, by this client's clock, at which a question that begins now is out of time."""
-        return self._site.clock() + seconds
+        return self._clock() + seconds
 
     def select(self, query: str, until: float = NO_END, *, fresh: bool = False) -> Answer:
         """Send a SELECT query and return all its rows.
@@ -94,86 +96,66 @@ class SparqlClient(AsksSite):
                     return decode_answer(raw, kept=True)
                 except BrokenAnswerError:
                     self._cache.forget(key)
-        raw, answer = self._asked_with_patience(query, until)
+        raw, answer = self._patiently(lambda: self._ask(query, until), until)
         if self._cache is not None:
             self._cache.put(key, raw)
         return answer
 
-    def _asked_with_patience(self, query: str, until: float) -> tuple[bytes, Answer]:
-        place = self.endpoint.place
-        try:
-            return self._site.patiently(lambda: self._ask(query, until), until)
-        except OutOfTimeError as error:
-            raise SparqlTimeoutError(f"{error}: give it more time, ask for less, or run again later") from error
-        except TransientFailure as failure:
-            if failure.retry_after_s is not None and failure.retry_after_s > LONGEST_RETRY_AFTER_S:
-                raise SparqlError(
-                    f"{place} asks to wait {failure.retry_after_s:.0f} s ({failure.message}): run again after that"
-                ) from failure
-            raise SparqlError(
-                f"{place} did not answer, also when asked again: {failure.message}; run again later"
-            ) from failure
-
     def _ask(self, query: str, until: float) -> tuple[bytes, Answer]:
-        self._site.turn(until)
-        end = min(until, self.deadline(self.endpoint.timeout_s))
+        end = self._turn(until)
         form = {"query": query}
         is_long = len(quote_plus(query)) > GET_LENGTH
         url = httpx.URL(self.endpoint.url)
-        try:
-            for _hop in range(MAX_REDIRECTS + 1):
-                method, asked = ("POST", url) if is_long else ("GET", url.copy_merge_params(form))
-                with self._site.open(method, asked, end, data=form if is_long else None) as response:
-                    if response.status_code not in _FOLLOWED:
-                        return self._taken(response, end)
-                    url = self._redirected(response, url)
-        except SlowAnswer as error:
-            # The same query would take as long again.
-            raise SparqlTimeoutError(
-                f"{self.endpoint.place} did not answer in time: ask for less, or give the question more time"
-            ) from error
-        raise SparqlError(f"{self.endpoint.place} redirects in a circle: check the URL of the endpoint")
+        for _hop in range(MAX_REDIRECTS + 1):
+            method, asked = ("POST", url) if is_long else ("GET", url.copy_merge_params(form))
+            with self._send(method, asked, end, data=form if is_long else None) as response:
+                if response.status_code not in _FOLLOWED:
+                    return self._taken(response, end)
+                url = self._redirected(response, url)
+        raise SparqlError(f"{self.place} redirects in a circle: check the URL of the endpoint")
 
     def _redirected(self, response: httpx.Response, url: httpx.URL) -> httpx.URL:
         target = urljoin(str(url), response.headers.get("location", ""))
         if origin_of(target) is None or origin_of(target) != origin_of(str(url)):
             raise SparqlError(
-                f"{self.endpoint.place} sends its visitors on to {place_of(target)}: it was not followed to another "
+                f"{self.place} sends its visitors on to {place_of(target)}: it was not followed to another "
                 f"host; if you trust that one, make it the endpoint"
             )
         # The query travels with the request, not with the place it is sent on to.
         return httpx.URL(target).copy_remove_param("query")
 
     def _taken(self, response: httpx.Response, end: float) -> tuple[bytes, Answer]:
-        place = self.endpoint.place
         if response.status_code != 200:
-            raise failure_of(response, self._site.read(response, end, _ERROR_BYTES), place)
+            raise failure_of(response, self._body(response, end, _ERROR_BYTES), self.place)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in _JSON_TYPES:
-            body = self._site.read(response, end, _ERROR_BYTES)
+            body = self._body(response, end, _ERROR_BYTES)
             raise SparqlError(
-                f"{place} answered with {kind[:60] or 'something unnamed'} and not with SPARQL results: check that the "
-                f"URL is the endpoint's and not that of its web page{said_by(body)}"
+                f"{self.place} answered with {kind[:60] or 'something unnamed'} and not with SPARQL results: check "
+                f"that the URL is the endpoint's and not that of its web page{said_by(body)}"
             )
         if response.headers.get("x-sql-state") is not None:
             # Virtuoso ends a query in time and returns the rows it has, with status 200.
             raise SparqlTimeoutError(
-                f"{place} returned only a part of the rows, for lack of time: ask for less, with a more selective "
+                f"{self.place} returned only a part of the rows, for lack of time: ask for less, with a more selective "
                 f"query or a smaller page"
             )
-        most = self.endpoint.max_answer_bytes
-        raw = self._site.read(response, end, most)
-        if len(raw) > most:
-            raise SparqlError(f"{place} sent more than {most >> 20} MB for one query: ask for fewer rows a page")
+        raw = self._body(response, end)
         try:
             answer = decode_answer(raw)
         except EndedByServerError as error:
             raise SparqlTimeoutError(
-                f"{place}: {error}; ask for less, with a more selective query or a smaller page"
+                f"{self.place}: {error}; ask for less, with a more selective query or a smaller page"
             ) from error
         except BrokenAnswerError as error:
             raise TransientFailure("error", str(error)) from error
         limit = response.headers.get("x-sparql-maxrows", "")
         if limit.isascii() and limit.isdigit() and len(answer.rows) >= int(limit):
-            raise SparqlError(f"{place} cuts answers at {limit} rows: use a page size below that")
+            raise SparqlError(f"{self.place} cuts answers at {limit} rows: use a page size below that")
         return raw, answer
+
+    def _too_slow(self, why: str) -> Exception:
+        # No failure that may pass: the same query would take as long again.
+        return SparqlTimeoutError(
+            f"{self.place} did not answer in time ({why}): ask for less, or give the question more time"
+        )

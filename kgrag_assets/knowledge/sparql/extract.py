@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kgrag_assets.knowledge.collector import id_problem, storable
+from kgrag_assets.knowledge.collector import id_problem
 from kgrag_assets.knowledge.relation_ids import is_relation_id
-from kgrag_assets.knowledge.sources.iris import IriIds, iri_ids
+from kgrag_assets.knowledge.sources.iris import WIKIDATA, IriIds, iri_ids
 from kgrag_assets.knowledge.sparql.answers import Answer, Row, Term
 from kgrag_assets.knowledge.sparql.client import NO_END, SparqlClient
 from kgrag_assets.knowledge.sparql.errors import SparqlError
 from kgrag_assets.knowledge.sparql.paging import paged
 from kgrag_assets.knowledge.sparql.query_text import COLUMNS, checked_extract_query
 from kgrag_assets.knowledge.sparql.vocabulary import Vocabulary
+from kgrag_assets.models.endpoints import storable
 from kgrag_assets.rows.keys import key_of
 
 EXTRACT_PAGE_SIZE = 5000
 # Changes whenever the same answer gives other rows.
 VERSION = "1"
-WIKIDATA_HOST = "http://www.wikidata.org/"
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _KINDS = {
@@ -182,7 +182,7 @@ def _local(term: Term, ids: IriIds) -> str | None:
     """Return the local id of an IRI; None for a literal, and for what is no entity of the graph."""
     if not term.is_iri or ids.is_note(term.value):
         return None
-    if ids.wikidata and not term.value.startswith(WIKIDATA_HOST):
+    if ids.wikidata and not term.value.startswith(WIKIDATA):
         return None
     local = ids.id_of(term.value)
     return local if id_problem(local) is None else None

@@ -1,0 +1,1 @@
+"""Tests of asking other sites politely, whatever they are asked."""
