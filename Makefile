@@ -27,8 +27,13 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) ## measurements; see docs/evaluation.md
+bench: $(STAMP) ## measurements; see docs/evaluation.md and docs/benchmarks.md
 	$(BIN)/python bench/evaluate_tasks.py
+	$(BIN)/python bench/graph_search.py
+	$(BIN)/python bench/graph_lifecycle.py
+	$(BIN)/python bench/load_json.py
+	$(BIN)/python bench/vector_index.py
+	$(BIN)/python bench/embedding.py
 
 ui: $(STAMP) ## Dagster in the browser, http://127.0.0.1:3000
 	$(BIN)/dagster dev -h 127.0.0.1

@@ -51,6 +51,7 @@ def build_defs(
     if "graph_embedder" not in given:
         lake: Lake = resources["lake"]  # type: ignore[assignment]
         resources["graph_embedder"] = graph_embedder_of(settings.embedder, used, lake)
+    jobs = build_jobs(settings)
     return dg.Definitions(
         assets=[
             *input_specs(settings.graph.buckets),
@@ -64,10 +65,10 @@ def build_defs(
             *mapping.build(settings),
             *evaluation.build(settings),
         ],
-        jobs=build_jobs(settings),
+        jobs=jobs,
         sensors=[
             *schemas_sensors.build(),
-            *knowledge_sensors.build(),
+            *knowledge_sensors.build(jobs),
             dg.AutomationConditionSensorDefinition(
                 "bring_up_to_date",
                 target=dg.AssetSelection.all(),

@@ -18,7 +18,7 @@ from kgrag_assets.knowledge.changes.mediawiki import PROPS, MediaWikiClient
 from kgrag_assets.knowledge.changes.polite_http import PoliteHttp, user_agent_of
 from kgrag_assets.knowledge.changes.recent_changes import RecentChangesFeed
 from kgrag_assets.knowledge.changes.states import Held
-from kgrag_assets.knowledge.collector import LISTED, Collector
+from kgrag_assets.knowledge.collector import LISTED, Collector, Rejected
 from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.graph_folder import GraphFolder
 from kgrag_assets.knowledge.refresh_options import RefreshOptions
@@ -27,7 +27,8 @@ from kgrag_assets.lake.files import write_whole
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.graph_changes import KG_CHANGES
 from kgrag_assets.rows.knowledge_graph import STAGED_ENTITIES
-from kgrag_assets.rows.table import ROW_KEY
+from kgrag_assets.rows.rejects import KG_CHANGE_REJECTS
+from kgrag_assets.rows.table import ROW_KEY, with_row_key
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Followed:
             "requests": result.requests,
             "megabytes": round(result.bytes / 1e6, 3),
             "seconds": round(result.seconds, 2),
+            "rejected": len(result.rejected),
             "ended_by": result.ended_by,
             "problem": result.problem or "",
         }
@@ -105,6 +107,7 @@ def follow(lake: Lake, folder: GraphFolder, seconds: float | None = None) -> Fol
                 time_budget_s=options.seconds if seconds is None else seconds,
             )
         if isinstance(result, DrainResult):
+            _keep_rejects(lake, folder.name, result.rejected)
             write_cursor(lake, folder.name, result.cursor_after)
     return Followed(folder.name, result)
 
@@ -143,6 +146,16 @@ def _feed(options: RefreshOptions, client: MediaWikiClient, agent: str) -> Chang
     if options.feed == "eventstreams":
         return EventStreamFeed(PoliteHttp(options.stream, agent, min_interval_s=options.min_interval_s))
     return RecentChangesFeed(client)
+
+
+def _keep_rejects(lake: Lake, graph: str, rejected: Sequence[Rejected]) -> None:
+    if not rejected:
+        return
+    columns = {name: dtype for name, dtype in KG_CHANGE_REJECTS.schema.items() if name != ROW_KEY}
+    rows = [(graph, one.file, one.row, one.reason, one.content) for one in rejected]
+    frame = with_row_key(pl.DataFrame(rows, schema=columns, orient="row")).select(KG_CHANGE_REJECTS.names)
+    both = pl.concat([lake.read(KG_CHANGE_REJECTS, graph), frame]).unique(ROW_KEY, keep="last", maintain_order=True)
+    lake.write(KG_CHANGE_REJECTS, graph, both)
 
 
 def _admits(folder: GraphFolder, document: dict[str, Any]) -> bool:

@@ -1,9 +1,13 @@
 """The sensors that see knowledge graph files change and follow their sources, and the schedule that takes dumps."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import dagster as dg
 
 from kgrag_assets.automation.inputs import GRAPH_CHANGES, GRAPH_FILES, change_events
 from kgrag_assets.automation.jobs import REFRESH_GRAPH, TAKE_DUMPS
+from kgrag_assets.knowledge.changes.drain import Gap
 from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.fingerprint import Fingerprints
 from kgrag_assets.knowledge.following import Followed, behind, changes_version, follow
@@ -58,8 +62,9 @@ def _totals(lake: Lake, folders: list[GraphFolder], looks: list[Followed]) -> di
     }
 
 
-def build() -> list[dg.SensorDefinition]:
-    """Make the sensors of this room."""
+def build(jobs: Sequence[Any]) -> list[dg.SensorDefinition]:
+    """Make the sensors of this room; ``jobs`` are the product's asset jobs, of which they ask for two."""
+    asked_for = [job for job in jobs if job.name in (REFRESH_GRAPH, TAKE_DUMPS)]
 
     @dg.sensor(
         name="knowledge_graph_folders",
@@ -80,7 +85,7 @@ def build() -> list[dg.SensorDefinition]:
 
     @dg.sensor(
         name="knowledge_graph_changes",
-        job_name=REFRESH_GRAPH,
+        jobs=asked_for,
         minimum_interval_seconds=60,
         default_status=dg.DefaultSensorStatus.STOPPED,
         description="Takes what changed at the source of each graph with a `refresh` section since the last look, and "
@@ -108,13 +113,25 @@ def build() -> list[dg.SensorDefinition]:
         for problem in problems:
             context.log.warning(problem)
         events = look_events(context.instance, lake, folders, looks)
+        runs = [
+            # The changes in between are lost to the feed: the next dump has them.
+            dg.RunRequest(run_key=f"dump {look.graph} {look.summary()['since']}", job_name=TAKE_DUMPS)
+            for look in looks
+            if isinstance(look.result, Gap) and _has_dumps(folders, look.graph)
+        ]
         if not any(isinstance(event, dg.AssetMaterialization) for event in events):
             reason = "; ".join(problems) or "nothing that the lake holds has changed"
+            if runs:
+                return dg.SensorResult(asset_events=events, run_requests=runs)
             return dg.SensorResult(asset_events=events, skip_reason=reason)
-        version = see_changes(lake, folders)
-        return dg.SensorResult(asset_events=events, run_requests=[dg.RunRequest(run_key=version)])
+        runs.append(dg.RunRequest(run_key=see_changes(lake, folders), job_name=REFRESH_GRAPH))
+        return dg.SensorResult(asset_events=events, run_requests=runs)
 
     return [knowledge_graph_folders, knowledge_graph_changes]
+
+
+def _has_dumps(folders: list[GraphFolder], graph: str) -> bool:
+    return any(folder.name == graph and folder.refresh and folder.refresh.dumps for folder in folders)
 
 
 def build_schedules() -> list[dg.ScheduleDefinition]:

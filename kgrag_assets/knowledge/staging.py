@@ -14,19 +14,13 @@ from typing import Self
 import duckdb
 import polars as pl
 
-from kgrag_assets.knowledge.collector import ALIAS, DESCRIPTION, LABEL, LISTED, RELATION
 from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.extraction import Part
 from kgrag_assets.knowledge.graph_folder import GraphFolder
+from kgrag_assets.knowledge.staging_queries import entities_query, names_query, triples_query
 from kgrag_assets.lake.changes import MARK
 from kgrag_assets.lake.files import LakeError
-from kgrag_assets.rows.knowledge_graph import (
-    ENTITY_KEY_SQL,
-    KG_ENTITIES,
-    KG_TRIPLES,
-    TRIPLE_ID_SQL,
-    TRIPLE_KEY_SQL,
-)
+from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
 
 VERSION = "staging-1"
 
@@ -224,20 +218,7 @@ class Staging:
             f"CREATE OR REPLACE TABLE spoken_{number} AS SELECT bucket, local, what, text, {order} AS place "
             f"FROM ({source}) {needed}"
         )
-        self._run(
-            f"CREATE OR REPLACE TABLE names_{number} AS "
-            f"WITH own AS (SELECT local, any_value(bucket) AS bucket, "
-            f"arg_min(text, place) FILTER (WHERE what = {LABEL}) AS label, "
-            f"arg_min(text, place) FILTER (WHERE what = {DESCRIPTION}) AS description, "
-            f"bool_or(what = {LISTED}) AS listed, bool_or(what = {RELATION}) AS relation "
-            f"FROM spoken_{number} GROUP BY local), "
-            f"one AS (SELECT local, text, min(place) AS place FROM spoken_{number} WHERE what = {ALIAS} "
-            f"GROUP BY local, text), "
-            f"others AS (SELECT local, list(text ORDER BY place) AS aliases FROM one GROUP BY local) "
-            f"SELECT own.local, own.bucket, own.label, coalesce(own.description, '') AS description, "
-            f"list_filter(coalesce(others.aliases, []), lambda alias: alias IS DISTINCT FROM own.label) AS aliases, "
-            f"own.listed, own.relation FROM own LEFT JOIN others ON others.local = own.local"
-        )
+        self._run(f"CREATE OR REPLACE TABLE names_{number} AS {names_query(number)}")
         self._run(f"DROP TABLE spoken_{number}")
 
     def _keep(self, number: int, folder: GraphFolder) -> None:
@@ -286,46 +267,17 @@ class Staging:
         return found is not None
 
     def _entities_sql(self, number: int, bucket: int | None) -> str:
-        folder = self._folders[number]
-        self._name(number, folder)
-        where = "true" if bucket is None else f"bucket = {int(bucket)}"
-        if self._is_restricted(number):
-            where += f" AND local IN (SELECT local FROM only_{number})"
-        return (
-            f"SELECT *, {ENTITY_KEY_SQL} AS row_key FROM (SELECT concat(getvariable('namespace_{number}'), local) "
-            f"AS entity_id, getvariable('graph_{number}') AS graph, bucket::INTEGER AS bucket, kind, "
-            f"coalesce(label, local) AS label, aliases, description FROM kept_{number} WHERE {where})"
-        )
+        self._name(number, self._folders[number])
+        return entities_query(number, bucket, restricted=self._is_restricted(number))
 
     def _triples_sql(self, number: int, bucket: int | None) -> str:
         folder = self._folders[number]
         self._name(number, folder)
-        where = "true" if bucket is None else f"e.bucket = {int(bucket)}"
-        if folder.filter.relations:
-            self._connection.execute(f"SET VARIABLE relations_{number} = ?", [list(folder.filter.relations)])
-            where += f" AND list_contains(getvariable('relations_{number}'), e.relation)"
-        if folder.filter.without_relations:
-            self._connection.execute(f"SET VARIABLE without_{number} = ?", [list(folder.filter.without_relations)])
-            where += f" AND NOT list_contains(getvariable('without_{number}'), e.relation)"
-        if folder.filter.tails == "kept":
-            where += f" AND (e.tail IS NULL OR e.tail IN (SELECT local FROM kept_{number}))"
-        namespace = f"getvariable('namespace_{number}')"
-        value = "CASE WHEN e.unit IS NULL THEN e.value ELSE concat(e.value, ' ', coalesce(u.label, e.unit)) END"
-        statements = (
-            f"SELECT DISTINCT e.bucket::INTEGER AS bucket, e.head AS h, e.relation AS r, e.tail AS t, "
-            f"{value} AS tail_value FROM edges_{number} AS e LEFT JOIN names_{number} AS u ON u.local = e.unit "
-            f"WHERE {where} AND e.head IN (SELECT local FROM kept_{number})"
-        )
-        named = (
-            f"SELECT getvariable('graph_{number}') AS graph, s.bucket, concat({namespace}, s.h) AS head, "
-            f"concat({namespace}, s.r) AS relation, CASE WHEN s.t IS NULL THEN NULL ELSE concat({namespace}, s.t) END "
-            f"AS tail, s.tail_value, coalesce(h.label, s.h) AS head_label, coalesce(r.label, s.r) AS relation_label, "
-            f"coalesce(t.label, s.t, s.tail_value) AS tail_label FROM ({statements}) AS s "
-            f"LEFT JOIN names_{number} AS h ON h.local = s.h LEFT JOIN names_{number} AS r ON r.local = s.r "
-            f"LEFT JOIN names_{number} AS t ON t.local = s.t"
-        )
-        with_id = f"SELECT {TRIPLE_ID_SQL} AS triple_id, * FROM ({named})"
-        return f"SELECT *, {TRIPLE_KEY_SQL} AS row_key FROM ({with_id})"
+        chosen = folder.filter
+        for name, relations in (("relations", chosen.relations), ("without", chosen.without_relations)):
+            if relations:
+                self._connection.execute(f"SET VARIABLE {name}_{number} = ?", [list(relations)])
+        return triples_query(number, bucket, chosen)
 
     def _name(self, number: int, folder: GraphFolder) -> None:
         self._connection.execute(f"SET VARIABLE namespace_{number} = ?", [f"{folder.namespace}:"])

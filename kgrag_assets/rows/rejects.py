@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import polars as pl
 
 from kgrag_assets.rows.pairs import ROW_KEY_COLUMN
@@ -28,4 +30,10 @@ KG_REJECTS = Table(
         Column("graph", pl.String, "The knowledge graph: its folder below input/knowledge_graphs."),
         *_REJECT_COLUMNS,
     ),
+)
+
+KG_CHANGE_REJECTS = dataclasses.replace(
+    KG_REJECTS,
+    name="kg_change_rejects",
+    description="Changed entities that the graph's source could not give in a form that can be used.",
 )

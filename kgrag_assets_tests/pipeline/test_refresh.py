@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from kgrag_assets.automation.inputs import GRAPH_CHANGES
-from kgrag_assets.automation.jobs import REFRESH_GRAPH
+from kgrag_assets.automation.jobs import REFRESH_GRAPH, TAKE_DUMPS
 from kgrag_assets.cli.graphs import listed_graphs, take_changes
 from kgrag_assets.cli.place import Place
 from kgrag_assets.cli.running import RunReport, bring_graph_up_to_date
@@ -150,6 +150,21 @@ def test_a_source_that_does_not_answer_is_said_and_nothing_is_lost(place: Place,
     assert "429" in str(look.summary()["problem"]) or look.summary()["ended_by"] == "unavailable"
     (look,) = take_changes(place, None)
     assert look.staged == 1
+
+
+def test_a_gap_that_is_too_long_asks_for_the_next_dump(place: Place, server: MediaWikiServer) -> None:
+    folder = place.lake.paths.knowledge_graphs / GRAPH
+    config = (folder / "kg.yaml").read_text(encoding="utf-8")
+    (folder / "kg.yaml").write_text(f"{config}  dumps: {server.dumps_url}\n  since: 2020-01-01\n", encoding="utf-8")
+    sensor = place.definitions.resolve_sensor_def("knowledge_graph_changes")
+    with dg.build_sensor_context(
+        instance=place.instance, resources={"lake": place.lake}, definitions=place.definitions
+    ) as context:
+        result = sensor(context)
+    assert isinstance(result, dg.SensorResult)
+    assert TAKE_DUMPS in [request.job_name for request in result.run_requests or []]
+    observed = [event for event in result.asset_events if isinstance(event, dg.AssetObservation)]
+    assert "dump" in str(observed[0].metadata["problem"].value)
 
 
 def test_a_dump_takes_the_place_of_the_file(place: Place, server: MediaWikiServer) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from kgrag_assets.automation.inputs import GRAPH_FILES, TASK_FILES, TASK_OPTIONS
+from kgrag_assets.automation.inputs import GRAPH_CHANGES, GRAPH_FILES, TASK_FILES, TASK_OPTIONS
 from kgrag_assets.definitions import build_defs
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets_tests.pipeline import workshop
@@ -81,7 +81,7 @@ def test_a_changed_graph_is_reported_once(tmp_path: Path, instance: dg.DagsterIn
     watch = Watch(tmp_path, instance, "knowledge_graph_folders")
     workshop.put_graph(watch.lake)
     key = GRAPH_FILES.to_user_string()
-    assert watch.look() == {(key, None)}
+    assert watch.look() == {(key, None), (GRAPH_CHANGES.to_user_string(), None)}
     assert watch.look() == set()
     workshop.put_graph(watch.lake, descriptions={"Q5": "other"})
     assert watch.look() == {(key, None)}
