@@ -113,7 +113,7 @@ class Staging:
         shown = f"(SELECT local FROM shown_{number})"
         rows = self._run(
             f"SELECT DISTINCT head FROM all_edges_{number} WHERE relation IN {shown} OR tail IN {shown} "
-            f"OR unit IN {shown} OR raw_tail IN {shown}"
+            f"OR unit IN {shown}" + (f" OR raw_tail IN {shown}" if self._count(f"redirects_{number}") else "")
         ).fetchall()
         return sorted(row[0] for row in rows)
 
@@ -180,24 +180,43 @@ class Staging:
 
     def _source(self, number: int, kind: str, columns: str, local: str) -> str:
         """Return a query of one kind of part rows: the overlay's, and the files' of ids that it does not cover."""
-        listed = f"FROM parts_{number} WHERE kind = '{kind}'"
+        halves = [self._half(number, kind, columns, overlay=overlay) for overlay in (False, True)]
+        if halves[0] and self._count(f"covered_{number}"):
+            halves[0] += f" WHERE NOT EXISTS (SELECT 1 FROM covered_{number} AS c WHERE c.local = r.{local})"
+        found = [half for half in halves if half]
+        if not found:
+            return f"SELECT {columns}, 0::BIGINT AS ordinal FROM {_nothing(kind)} WHERE false"
+        return " UNION ALL ".join(found)
+
+    def _half(self, number: int, kind: str, columns: str, *, overlay: bool) -> str:
+        """Return a query of the rows of the files' parts, or of the overlay's; empty where there are none."""
+        listed = f"FROM parts_{number} WHERE kind = '{kind}' AND overlay = {overlay}"
         paths = [row[0] for row in self._run(f"SELECT path {listed} ORDER BY ordinal").fetchall()]
         if not paths:
-            return f"SELECT {columns}, 0::BIGINT AS ordinal FROM {_nothing(kind)} WHERE false"
-        self._connection.execute(f"SET VARIABLE {kind}_{number} = ?", [paths])
-        read = f"read_parquet(getvariable('{kind}_{number}'), filename = true, hive_partitioning = false)"
-        return (
-            f"SELECT {columns}, p.ordinal FROM {read} AS r "
-            f"JOIN (SELECT path, ordinal, overlay {listed}) AS p ON p.path = r.filename "
-            f"WHERE p.overlay OR NOT EXISTS (SELECT 1 FROM covered_{number} AS c WHERE c.local = r.{local})"
-        )
+            return ""
+        variable = f"{kind}_{number}_{int(overlay)}"
+        self._connection.execute(f"SET VARIABLE {variable} = ?", [paths])
+        if kind != "names":
+            # Only of names does it matter which part came first.
+            read = f"read_parquet(getvariable('{variable}'), hive_partitioning = false)"
+            return f"SELECT {columns}, 0::BIGINT AS ordinal FROM {read} AS r"
+        read = f"read_parquet(getvariable('{variable}'), filename = true, hive_partitioning = false)"
+        places = f"(SELECT path, ordinal {listed})"
+        return f"SELECT {columns}, p.ordinal FROM {read} AS r JOIN {places} AS p ON p.path = r.filename"
+
+    def _count(self, table: str) -> int:
+        row = self._run(f"SELECT count(*) FROM {table}").fetchone()
+        return 0 if row is None else int(row[0])
 
     def _edges(self, number: int) -> None:
         source = self._source(number, "edges", "r.bucket, r.head, r.relation, r.tail, r.value, r.unit", "head")
+        moved, tail = "", "e.tail"
+        if self._count(f"redirects_{number}"):
+            moved, tail = f"LEFT JOIN redirects_{number} AS d ON d.local = e.tail", "coalesce(d.target, e.tail)"
         self._run(
             f"CREATE OR REPLACE VIEW all_edges_{number} AS "
-            f"SELECT e.bucket, e.head, e.relation, coalesce(d.target, e.tail) AS tail, e.tail AS raw_tail, e.value, "
-            f"e.unit FROM ({source}) AS e LEFT JOIN redirects_{number} AS d ON d.local = e.tail"
+            f"SELECT e.bucket, e.head, e.relation, {tail} AS tail, e.tail AS raw_tail, e.value, e.unit "
+            f"FROM ({source}) AS e {moved}"
         )
 
     def _names(self, number: int, *, restricted: bool) -> None:
