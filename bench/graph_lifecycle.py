@@ -208,7 +208,8 @@ def index(lake: Lake, table: object, column: str, names: list[str], embedder: Em
             ids=stored.ids,
             row_keys=stored.row_keys,
             vectors=stored,
-            settings=IndexSettings(),
+            # In full: halves in the base and full vectors in the delta differ in the fourth digit.
+            settings=IndexSettings(storage="full"),
             model_id=embedder.model_id,
         )
         if updated.changed:

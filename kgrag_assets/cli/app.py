@@ -219,15 +219,24 @@ def graphs(as_json: AsJson = False) -> None:
     if as_json:
         _print_json(rows)
         return
-    table = Table("graph", "format", "entities", "triples", "rejected", "changes", "last change", "note")
+    table = Table("graph", "format", "entities", "triples", "rejected", "last change taken")
     for row in rows:
-        age = row["behind_s"]
-        fresh = "not followed" if not row["followed"] else "no look yet" if age is None else f"{_ago(age)} ago"
-        numbers = [f"{row[name]:,}" for name in ("entities", "triples", "rejected_lines", "changes")]
-        table.add_row(*(Text(cell) for cell in (row["graph"], row["format"], *numbers, fresh, plain(row["problem"]))))
+        numbers = [f"{row[name]:,}" for name in ("entities", "triples", "rejected_lines")]
+        table.add_row(*(Text(plain(cell)) for cell in (row["graph"], row["format"], *numbers, _freshness(row))))
     console.print(table)
+    for row in rows:
+        if row["problem"]:
+            console.print(Text(f"{plain(row['graph'])}: {plain(row['problem'])}", style="yellow"))
     if not rows:
         console.print("No knowledge graph yet: make a folder below input/knowledge_graphs with a kg.yaml")
+
+
+def _freshness(row: dict[str, Any]) -> str:
+    if not row["followed"]:
+        return "not followed"
+    if row["behind_s"] is None:
+        return "no look yet"
+    return f"{_ago(row['behind_s'])} ago, {row['changes']:,} held"
 
 
 def _ago(seconds: float) -> str:

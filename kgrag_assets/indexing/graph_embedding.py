@@ -94,9 +94,14 @@ def _known(
     """Return rows that have a vector for the text of a new row."""
     columns = ["text", "model_id", "vector"]
     texts = new.select("text").unique().lazy()
+    at_hand = parts.lazy().filter(pl.col("model_id") == model_id).join(texts, on="text", how="semi").select(columns)
+    # Most new texts are new altogether: vectors, which are nearly all of the file, are read only where one is known.
+    known = lake.scan(table, partition, ["text", "model_id"]).filter(pl.col("model_id") == model_id)
+    found = known.join(texts, on="text", how="semi").select("text").unique().collect()
+    if found.is_empty():
+        return at_hand.collect()
     rows = lake.scan(table, partition, columns).filter(pl.col("model_id") == model_id)
-    at_hand = parts.lazy().select(columns).filter(pl.col("model_id") == model_id)
-    return pl.concat([one.join(texts, on="text", how="semi").collect() for one in (rows, at_hand)])
+    return pl.concat([rows.join(found.lazy(), on="text", how="semi").collect(), at_hand.collect()])
 
 
 def _worded(rows: pl.DataFrame, table: Table, model_id: str) -> pl.DataFrame:
