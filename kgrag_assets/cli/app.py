@@ -231,6 +231,41 @@ def graphs(as_json: AsJson = False) -> None:
         console.print("No knowledge graph yet: make a folder below input/knowledge_graphs with a kg.yaml")
 
 
+@app.command(epilog="Examples: kgrag entity 'date of birth' · kgrag entity wd:P569")
+def entity(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or the id of an entity.")],
+    graph: Annotated[str | None, typer.Option(help="Look in this knowledge graph alone.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Candidates and statements listed.")] = 15,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a name may mean in the knowledge graphs, and what they state of the best candidate."""
+    from kgrag_assets.cli.entities import looked_up
+    from kgrag_assets.cli.place import read_settings
+    from kgrag_assets.lake.lake import Lake
+
+    with _explained():
+        found = looked_up(Lake.at(read_settings().lake), name, graph, limit, limit)
+    if as_json:
+        _print_json(found)
+        return
+    if found["candidates"]:
+        table = Table("entity", "label", "score", "matched as")
+        for one in found["candidates"]:
+            cells = (one["entity_id"], one["label"], f"{one['score']:.2f}", f"{one['kind']}: {one['matched']}")
+            table.add_row(*(Text(plain(cell)) for cell in cells))
+        console.print(table)
+    info = found["entity"]
+    if info is None:
+        console.print("nothing of that name: `kgrag graphs` says what the lake holds")
+        return
+    others = f" ({', '.join(info['aliases'][:5])})" if info["aliases"] else ""
+    console.print(
+        Text(plain(f"{info['entity_id']}  {info['label']}{others}: {info['description'] or 'no description'}"))
+    )
+    for one in found["statements"]:
+        console.print(Text(plain(f"  {one['head_label']} —{one['relation_label']}→ {one['tail_label']}")))
+
+
 def _freshness(row: dict[str, Any]) -> str:
     if not row["followed"]:
         return "not followed"

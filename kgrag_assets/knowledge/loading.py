@@ -17,6 +17,7 @@ from kgrag_assets.knowledge.opening import open_source
 from kgrag_assets.knowledge.overlay import applied_rows, overlay_of
 from kgrag_assets.knowledge.staging import Staging
 from kgrag_assets.lake.changes import Written
+from kgrag_assets.lake.files import sweep
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.graph_changes import KG_CHANGES
 from kgrag_assets.rows.keys import data_version_of
@@ -87,6 +88,9 @@ def load_graphs(
         LakeError: the disk is full or cannot be written; parts that were read stay for the next run.
     """
     _forget_other_graphs(lake, folders)
+    for name in bucket_names:
+        for table in (STAGED_ENTITIES, STAGED_TRIPLES):
+            sweep(lake.paths.partition(table.name, name))
     rejects, units, size = [KG_REJECTS.empty()], [0, 0], 0
     with staging_of(lake, settings) as staging:
         for folder in folders:

@@ -18,7 +18,7 @@ DIMENSION = 8
 MODEL = "model@1"
 WIDE = IndexSettings(hnsw_m=16, ef_construction=100, ef_search=512)
 # The same with a graph from the first row on.
-GRAPH = WIDE.model_copy(update={"exact_below": 0})
+GRAPH = WIDE.model_copy(update={"exact_below": 0, "storage": "full"})
 
 
 def vector_of(entry: str, version: int, dimension: int = DIMENSION) -> np.ndarray:
