@@ -12,10 +12,12 @@ import pytest
 
 from kgrag_assets.automation.inputs import GRAPH_CHANGES
 from kgrag_assets.automation.jobs import REFRESH_GRAPH, TAKE_DUMPS
+from kgrag_assets.cli.entities import looked_up
 from kgrag_assets.cli.graphs import listed_graphs, take_changes
 from kgrag_assets.cli.place import Place
 from kgrag_assets.cli.running import RunReport, bring_graph_up_to_date
 from kgrag_assets.knowledge.adjacency_update import open_graph
+from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.embeddings import ENTITY_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
@@ -138,6 +140,19 @@ def test_the_sensor_asks_for_one_run_and_shows_how_fresh_the_graph_is(place: Pla
     assert not again.run_requests, "nothing new, nothing asked"
     (row,) = listed_graphs(place.lake)
     assert (row["followed"], row["changes"]) == (True, 1)
+
+
+def test_a_name_is_looked_up_in_the_graph(place: Place) -> None:
+    bring(place)
+    found = looked_up(place.lake, "Patient", None, 5, 5)
+    assert [one["entity_id"] for one in found["candidates"]] == ["wd:Q1"]
+    assert found["entity"]["label"] == "patient"
+    assert [(one["head_label"], one["tail_label"]) for one in found["statements"]] == [("patient", "human")]
+    assert looked_up(place.lake, "wd:Q3", GRAPH, 5, 1)["entity"]["label"] == "human"
+    nothing = looked_up(place.lake, "spaceship", None, 5, 5)
+    assert nothing == {"candidates": [], "entity": None, "statements": []}
+    with pytest.raises(KnowledgeError, match="other"):
+        looked_up(place.lake, "patient", "other", 5, 5)
 
 
 def test_a_source_that_does_not_answer_is_said_and_nothing_is_lost(place: Place, server: MediaWikiServer) -> None:

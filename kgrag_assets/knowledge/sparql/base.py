@@ -11,6 +11,7 @@ from kgrag_assets.knowledge.linking import (
     FOLDED_LABEL,
     MIN_PHRASE,
     LinkCandidate,
+    MatchKind,
     folded,
 )
 from kgrag_assets.knowledge.relation_ids import is_relation_id
@@ -89,15 +90,15 @@ class SparqlKnowledgeBase:
         found = self._client.select(
             self._templates.called(list(dict.fromkeys(spellings)), max(k, MAX_NAMESAKES)), until
         ).rows
-        best: dict[str, tuple[float, str]] = {}
+        best: dict[str, tuple[float, str, MatchKind]] = {}
         for row in found:
             entity_id = self._words.named_id(value(row, "e"))
             matched = value(row, "name")
             if entity_id is None:
                 continue
             score = max((_worth(text, matched, value(row, "what")) * share for text, share in asked), default=0.0)
-            if score > best.get(entity_id, (0.0, ""))[0]:
-                best[entity_id] = (score, matched)
+            if score > best.get(entity_id, (0.0,))[0]:
+                best[entity_id] = (score, matched, _kind(query, matched, value(row, "what")))
         order = sorted(best, key=lambda one: (-best[one][0], not is_relation_id(one.partition(":")[2]), len(one), one))[
             :k
         ]
@@ -189,6 +190,12 @@ def spellings_of(text: str) -> list[str]:
     capital = [word[:1].upper() + word[1:] for word in lower]
     sentence = " ".join([*capital[:1], *lower[1:]])
     return list(dict.fromkeys([text, " ".join(lower), sentence, " ".join(capital), " ".join(words).upper()]))
+
+
+def _kind(query: str, matched: str, what: str) -> MatchKind:
+    if what != "label":
+        return "alias"
+    return "exact" if matched == query else "folded"
 
 
 def _worth(asked: str, matched: str, what: str) -> float:
