@@ -39,7 +39,10 @@ def listed_graphs(lake: Lake) -> list[dict[str, Any]]:
             row["format"] = folder.format
             if folder.refresh is not None:
                 row["followed"] = True
-                row["behind_s"] = behind(lake, folder)
+                try:
+                    row["behind_s"] = behind(lake, folder)
+                except KnowledgeError as error:  # the other graphs are listed all the same
+                    row["problem"] = str(error)
                 row["changes"] = lake.read(KG_CHANGES, listed.name, ["graph"]).height
         rows.append(row)
     return rows

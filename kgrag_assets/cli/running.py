@@ -18,7 +18,7 @@ from kgrag_assets.knowledge.lexicon_files import lexicon_path
 from kgrag_assets.knowledge.sensors import followed_graphs, see_changes, see_graphs
 from kgrag_assets.rows.catalog import TASK_TABLES
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
-from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
+from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES, STAGED_ENTITIES, STAGED_TRIPLES
 from kgrag_assets.rows.llm_judgments import FAILED_STATUSES, LLM_JUDGMENTS
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.sensors import see_tasks
@@ -249,4 +249,9 @@ def _on_disk(place: Place, asset: str, partition: str | None) -> bool:
         return _FILES[asset](place.lake).exists()
     if asset == "analyst_database":
         return place.lake.paths.snapshot.exists()
-    return True
+    return asset != "kg_source_rows" or _is_staged(place)
+
+
+def _is_staged(place: Place) -> bool:
+    names = bucket_names(place.settings.graph.buckets)
+    return all(place.lake.has(table, name) for table in (STAGED_ENTITIES, STAGED_TRIPLES) for name in names)

@@ -69,7 +69,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise KnowledgeError(f"{folder} holds no graph yet: materialize kg_graph") from error
+        raise KnowledgeError(f"{folder} holds no graph yet: run `kgrag run TASK`, or materialize kg_graph") from error
     except (ValueError, RecursionError, OSError) as error:
         raise refused(path, f"cannot be read ({error})") from error
     wanted = {"format", *_COUNTS, "graphs", "data_version", "base", "sizes"}

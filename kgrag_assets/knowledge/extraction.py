@@ -21,6 +21,7 @@ from kgrag_assets.knowledge.collector import REJECTS_SCHEMA, Collector, Extracte
 from kgrag_assets.knowledge.sources.blocks import BlockUnit
 from kgrag_assets.knowledge.sources.protocol import Source, Unit
 from kgrag_assets.lake.files import explained, sync_folder, write_whole
+from kgrag_assets.lake.large import explained_reading
 from kgrag_assets.rows.keys import key_of
 
 # Starting a process costs about a second, of which a small graph takes a fraction.
@@ -28,6 +29,8 @@ POOL_FROM_BYTES = 48 << 20
 # Units that wait for a process, besides those being read: bounds the memory of a fast disk and slow readers.
 WAITING = 2
 _ORDER = "order.txt"
+# With these bytes a Parquet file begins and ends.
+_PARQUET = b"PAR1"
 _BLOCKS = ".blocks"
 TABLES = ("names", "edges", "counts", "rejects")
 
@@ -41,6 +44,20 @@ class Part:
     def table(self, name: str) -> Path:
         """Return the file of one of ``TABLES``."""
         return self.folder / f"{name}.parquet"
+
+    def is_whole(self) -> bool:
+        """Whether every table is there from its first to its last byte; bytes between them are not looked at."""
+        return all(_ends_as_parquet(self.table(name)) for name in TABLES)
+
+
+def _ends_as_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as handle:
+            size = handle.seek(0, os.SEEK_END)
+            handle.seek(max(0, size - len(_PARQUET)))
+            return handle.read() == _PARQUET
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -154,6 +171,7 @@ def _write(part: Part, rows: ExtractedRows, buckets: int) -> None:
                     # Rows are sorted by bucket: with a group of rows per bucket a reader of one skips the others.
                     frame.write_parquet(handle, compression="zstd", row_group_size=max(2048, frame.height // buckets))
             sync_folder(fresh)
+            shutil.rmtree(part.folder, ignore_errors=True)  # a damaged one
             fresh.rename(part.folder)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -165,7 +183,7 @@ def _alone(source: Source, task: _Task, tell: Callable[[int], None]) -> Extracti
     read = 0
     for unit in source.units():
         part = task.part(unit)
-        if not part.folder.exists():
+        if not part.is_whole():
             task.run(unit)
             read += 1
         parts.append(part)
@@ -184,7 +202,7 @@ def _with_processes(source: Source, task: _Task, workers: int, tell: Callable[[i
         for unit in source.units():
             part = task.part(unit)
             parts.append(part)
-            if part.folder.exists():
+            if part.is_whole():
                 tell(_size(unit))
                 continue
             if len(running) >= workers + WAITING:
@@ -244,8 +262,13 @@ def _distinct(parts: list[Part]) -> tuple[Part, ...]:
 
 
 def rejects_of(parts: tuple[Part, ...]) -> Iterator[pl.DataFrame]:
-    """Yield the rejected lines of each part that has any."""
+    """Yield the rejected lines of each part that has any.
+
+    Raises:
+        LakeError: a part is damaged.
+    """
     for part in parts:
-        frame = pl.read_parquet(part.table("rejects"), hive_partitioning=False)
+        with explained_reading(part.table("rejects")):
+            frame = pl.read_parquet(part.table("rejects"), hive_partitioning=False)
         if frame.height:
             yield frame.select(REJECTS_SCHEMA.names())

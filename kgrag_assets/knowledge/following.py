@@ -12,6 +12,7 @@ import polars as pl
 
 from kgrag_assets.knowledge.changes.cursor import Cursor, iso, moment_of
 from kgrag_assets.knowledge.changes.drain import DrainResult, Gap, drain
+from kgrag_assets.knowledge.changes.errors import CursorError
 from kgrag_assets.knowledge.changes.event_stream import EventStreamFeed
 from kgrag_assets.knowledge.changes.feed import ChangeFeed
 from kgrag_assets.knowledge.changes.mediawiki import PROPS, MediaWikiClient
@@ -120,8 +121,11 @@ def read_cursor(lake: Lake, folder: GraphFolder) -> Cursor:
         KnowledgeError: ``refresh.since`` is no date.
     """
     path = _cursor_path(lake, folder.name)
-    if path.is_file():
-        return Cursor.parse(path.read_text(encoding="utf-8"))
+    if _was_looked_at(lake, folder.name):
+        try:
+            return Cursor.parse(path.read_text(encoding="utf-8", errors="replace"))
+        except CursorError as error:
+            raise CursorError(f"{path}: {error}") from error
     since = folder.refresh.since if folder.refresh is not None else None
     if since is None:
         return Cursor.at(datetime.now(UTC))
@@ -135,7 +139,14 @@ def read_cursor(lake: Lake, folder: GraphFolder) -> Cursor:
 
 def write_cursor(lake: Lake, graph: str, cursor: Cursor) -> None:
     """Keep where the next look begins."""
+    if not lake.has(KG_CHANGES, graph):
+        lake.write(KG_CHANGES, graph, KG_CHANGES.empty())
     write_whole(_cursor_path(lake, graph), cursor.to_text())
+
+
+def _was_looked_at(lake: Lake, graph: str) -> bool:
+    # A cursor whose changes are gone, of a damaged file that was deleted, say, would leave them out for good.
+    return _cursor_path(lake, graph).is_file() and lake.has(KG_CHANGES, graph)
 
 
 def _cursor_path(lake: Lake, graph: str) -> Path:
@@ -212,7 +223,6 @@ def changes_version(lake: Lake, graph: str) -> str:
 
 def behind(lake: Lake, folder: GraphFolder) -> float | None:
     """Return the age in seconds of the last change that was taken, None where there was no look yet."""
-    path = _cursor_path(lake, folder.name)
-    if not path.is_file():
+    if not _was_looked_at(lake, folder.name):
         return None
     return (datetime.now(UTC) - read_cursor(lake, folder).timestamp).total_seconds()

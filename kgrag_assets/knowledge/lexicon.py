@@ -153,7 +153,9 @@ class Lexicon:
             with self._one_at_a_time:
                 return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise KnowledgeError(f"{self._path} cannot be read ({error}): materialize kg_lexicon") from error
+            raise KnowledgeError(
+                f"{self._path} cannot be read ({error}): delete it and run again (asset kg_lexicon)"
+            ) from error
 
 
 @dataclass(frozen=True)

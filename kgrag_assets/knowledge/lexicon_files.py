@@ -70,7 +70,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         KnowledgeError: there is none, or it is damaged or of another format.
     """
     if not path.is_file():
-        raise KnowledgeError(f"{path} is missing: materialize kg_lexicon")
+        raise KnowledgeError(f"{path} is missing: run `kgrag run TASK`, or materialize kg_lexicon")
     connection = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_S)
     try:
         _check(connection, path)
@@ -88,7 +88,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         KnowledgeError: there is none, or it is damaged or of another format.
     """
     if not path.is_file():
-        raise KnowledgeError(f"{path} is missing: materialize kg_lexicon")
+        raise KnowledgeError(f"{path} is missing: run `kgrag run TASK`, or materialize kg_lexicon")
     address = f"file:{quote(str(path.resolve()))}?mode=ro"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_WAIT_S, check_same_thread=False)
     try:
@@ -115,9 +115,9 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     except sqlite3.Error as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_READONLY_ROLLBACK:
             raise _HalfDoneError(f"{path} was left half written: materialize kg_lexicon") from error
-        raise KnowledgeError(f"{path} cannot be read ({error}): materialize kg_lexicon") from error
+        raise KnowledgeError(f"{path} cannot be read ({error}): delete it and run again (asset kg_lexicon)") from error
     if found is None or found[0] != FORMAT:
-        raise KnowledgeError(f"{path} is of another version: materialize kg_lexicon")
+        raise KnowledgeError(f"{path} is of another version: delete it and run again (asset kg_lexicon)")
 
 
 def written_aliases(aliases: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from kgrag_assets.knowledge.opening import open_source
 from kgrag_assets.knowledge.overlay import applied_rows, overlay_of
 from kgrag_assets.knowledge.staging import Staging
 from kgrag_assets.lake.changes import Written
-from kgrag_assets.lake.files import sweep
+from kgrag_assets.lake.files import explained, sweep
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.graph_changes import KG_CHANGES
 from kgrag_assets.rows.keys import data_version_of
@@ -128,7 +128,8 @@ def staging_of(lake: Lake, settings: GraphSettings) -> Iterator[Staging]:
     """Open a staging file in a scratch folder of the lake; what a killed run left there is removed."""
     scratch = lake.paths.stage(SCRATCH)
     shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    with explained(scratch):
+        scratch.mkdir(parents=True)
     try:
         with Staging(scratch, memory_mb=settings.memory_mb, threads=settings.workers) as staging:
             yield staging

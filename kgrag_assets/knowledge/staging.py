@@ -23,6 +23,8 @@ from kgrag_assets.lake.files import LakeError
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
 
 VERSION = "staging-1"
+# What DuckDB raises where bytes of a Parquet file are not what they should be.
+_DAMAGED = (duckdb.IOException, duckdb.InvalidInputException)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Staging:
         self._path.unlink(missing_ok=True)
         self._connection = duckdb.connect(str(self._path))
         self._folders: list[GraphFolder] = []
+        self._read_from: set[str] = set()
         self._connection.execute(f"SET memory_limit = '{int(memory_mb)}MB'")
         self._connection.execute(f"SET threads = {int(threads)}")
         self._connection.execute("SET preserve_insertion_order = false")
@@ -82,6 +85,7 @@ class Staging:
         """
         number = len(self._folders)
         self._folders.append(folder)
+        self._read_from.update(str(part.folder.parent) for part in (*parts, *overlay.parts))
         self._list("parts", number, parts, overlay.parts)
         self._ids("covered", number, sorted(overlay.covered))
         self._pairs("redirects", number, overlay.redirects)
@@ -151,8 +155,16 @@ class Staging:
             raise KnowledgeError(
                 f"the graph needs more memory than graph.memory_mb allows ({error}): raise it or use more buckets"
             ) from error
-        except duckdb.IOException as error:
-            raise LakeError(f"cannot write below {self._path.parent} ({error}): is the disk full?") from error
+        except duckdb.Error as error:
+            writing = isinstance(error, duckdb.IOException | duckdb.TransactionException)
+            if writing and "No files found" not in str(error):
+                raise LakeError(f"cannot write below {self._path.parent} ({error}): is the disk full?") from error
+            if not (isinstance(error, _DAMAGED) or type(error) is duckdb.Error):
+                raise
+            raise LakeError(
+                f"rows that were read of the graph's files are damaged ({error}): delete "
+                f"{' and '.join(sorted(self._read_from))} and run again; the files are then read anew"
+            ) from error
 
     def _ids(self, name: str, number: int, ids: Sequence[str]) -> None:
         frame = pl.DataFrame({"local": ids}, schema={"local": pl.String})

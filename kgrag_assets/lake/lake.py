@@ -253,11 +253,12 @@ class Lake:
         """Make a partition the same as that of another table with the same columns, sharing its files on disk.
 
         Raises:
-            LakeError: the disk is full or cannot be written.
+            LakeError: the disk is full or cannot be written, or the other table's rows are missing.
         """
         ours, theirs = self.files(table, partition), self.files(other, partition)
         if not theirs.exists():
-            return self.write(table, partition, table.empty())
+            # Not an empty table: what follows would drop all its rows.
+            raise LakeError(f"{theirs.rows} is missing: run again, it is then written anew")
         refuse_other_columns(table, theirs.rows)
         with explained_reading(theirs.rows):
             return share_files(ours, theirs, table)

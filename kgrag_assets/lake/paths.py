@@ -7,6 +7,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 MAX_TASK_NAME = 80
+# File names have at most 255 bytes; the name of a table and the ending of a lock stand beside it.
+_MAX_ENCODED = 200
 
 
 def name_problem(name: str) -> str | None:
@@ -15,9 +17,11 @@ def name_problem(name: str) -> str | None:
     A name is a folder name and a Dagster partition key: printable, at most 80 characters, without
     slashes, not starting with a dot, and without the ``...`` by which Dagster writes ranges.
     """
+    encoded = len(quote(name, safe="", errors="replace"))
     checks = (
         (not name or name != name.strip(), "a name must not be empty or begin or end with a space"),
         (len(name) > MAX_TASK_NAME, f"a name has at most {MAX_TASK_NAME} characters, this one has {len(name)}"),
+        (encoded > _MAX_ENCODED, f"a name takes at most {_MAX_ENCODED} characters in percent-encoding, not {encoded}"),
         (name.startswith("."), "a name must not begin with a dot"),
         ("/" in name or "\\" in name, "a name must not contain a slash: use a folder directly below the input folder"),
         ("..." in name or "," in name, "a name must not contain '...' or a comma: they separate partitions in Dagster"),

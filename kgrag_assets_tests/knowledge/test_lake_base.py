@@ -134,7 +134,7 @@ def test_only_the_graphs_that_were_chosen(lake: Lake) -> None:
 
 def test_nothing_is_opened_before_it_is_asked(tmp_path: Path) -> None:
     base = LakeKnowledgeBase(Lake.at(tmp_path / "nothing"))
-    with pytest.raises(KnowledgeError, match="materialize kg_lexicon"):
+    with pytest.raises(KnowledgeError, match="kg_lexicon"):
         base.entity_info("wd:Q1")
     with pytest.raises(KnowledgeError, match="materialize kg_graph"):
         base.entity_triples("wd:Q1")

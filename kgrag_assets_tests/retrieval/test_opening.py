@@ -157,7 +157,7 @@ def test_another_name_changes_every_key_of_the_paths(lake: Lake) -> None:
 
 def test_a_missing_lexicon_is_said(lake: Lake) -> None:
     lexicon_path(lake).unlink()
-    with pytest.raises(KnowledgeError, match="materialize kg_lexicon"):
+    with pytest.raises(KnowledgeError, match="kg_lexicon"):
         open_retrievers(lake, chosen(), TASK)
 
 

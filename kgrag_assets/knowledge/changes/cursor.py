@@ -104,6 +104,6 @@ def _fields(text: str) -> dict[str, Any]:
 
 def _damaged(text: str, why: str) -> CursorError:
     return CursorError(
-        f"the cursor {text[:120]!r} cannot be used: {why}. Reset the sensor's cursor: the refresh then begins at the "
+        f"the cursor {text[:120]!r} cannot be used: {why}. Delete it: the refresh then begins at the "
         f"date of the dump the graph was loaded from; changes that are taken twice do no harm"
     )

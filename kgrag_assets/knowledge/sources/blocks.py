@@ -7,8 +7,9 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import IO, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from kgrag_assets.knowledge.collector import Collector
 from kgrag_assets.knowledge.sources.protocol import Unit
@@ -172,16 +173,16 @@ class LineTooLongError(ValueError):
     """A line does not end where any line would."""
 
 
-def decompressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
+def decompressed(path: Path, raw: BufferedReader) -> BufferedReader:
     """Read a file's content, whatever its name says it is packed with; ``raw`` tells how far the reading is."""
     if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
+        return cast("BufferedReader", gzip.GzipFile(fileobj=raw, mode="rb"))
     if path.suffix == ".bz2":
-        return cast("IO[bytes]", bz2.BZ2File(raw, "rb"))
+        return cast("BufferedReader", bz2.BZ2File(raw, "rb"))
     return raw
 
 
-def blocks(handle: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
+def blocks(handle: BufferedIOBase, size: int = BLOCK_BYTES) -> Iterator[bytes]:
     """Yield blocks of whole lines of about ``size`` bytes; the last one may lack its line end.
 
     Raises:
@@ -196,7 +197,8 @@ def blocks(handle: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[bytes]:
         held, ends = len(rest), False
         while held < size or not ends:
             try:
-                piece = handle.read(min(size, 1 << 20))
+                # Not read(): it drops what it had unpacked before the place where a packed file is damaged.
+                piece = handle.read1(min(size, 1 << 20))
             except (OSError, EOFError, zlib.error) as error:
                 failure = error
                 break

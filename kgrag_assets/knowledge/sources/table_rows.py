@@ -42,6 +42,8 @@ def layout_of(header: Sequence[str]) -> Layout | str:
     """Tell by its column names what a table holds, or say what they lack."""
     names = [name.strip().lower().lstrip("\ufeff") for name in header]
     names = [_OTHER_NAMES.get(name, name) for name in names]
+    if {"node1", "node2"} <= set(names):
+        return "node1 and node2 are columns of the format kgtk: write `format: kgtk` in kg.yaml"
     needs = ((TRIPLES, _TRIPLES_NEED), (ENTITIES, _ENTITIES_NEED))
     kind = next((kind for kind, needed in needs if all(name in names for name in needed)), None)
     if kind is None:

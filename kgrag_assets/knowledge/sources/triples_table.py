@@ -51,6 +51,9 @@ class TableReader:
                 continue
             try:
                 header = raw.decode("utf-8").rstrip("\r")
+                if "\r" in header:
+                    into.reject(row, "lines end with a carriage return alone: write the table with line feeds", header)
+                    return None
                 layout = layout_of(cells_of(header, separator_of(header)))
             except UnicodeDecodeError:
                 into.reject(row, "the header is not UTF-8", raw.decode("latin-1"))

@@ -42,7 +42,7 @@ def test_a_cursor_comes_back_as_it_was_kept(moment: datetime, rcid: int | None, 
     ],
 )
 def test_a_damaged_cursor_is_an_error_that_says_what_to_do(text: str) -> None:
-    with pytest.raises(CursorError, match="Reset the sensor's cursor") as caught:
+    with pytest.raises(CursorError, match="Delete it") as caught:
         Cursor.parse(text)
     assert len(str(caught.value)) < 600
 
