@@ -65,14 +65,17 @@ def embed_partition(
     rows = lake.scan(upstream, partition)
     rows = (chosen(rows) if chosen is not None else rows).with_columns(source)
     wanted = rows.select("source_key").collect()
-    there = lake.read(table, partition, [ROW_KEY, "source_key", "model_id"])
+    # Rows of another version are made anew: their texts tell nothing that the graph does not.
+    usable = lake.fits(table, partition)
+    columns = [ROW_KEY, "source_key", "model_id"]
+    there = lake.read(table, partition, columns) if usable else table.empty().select(columns)
     of_model = there.filter(pl.col("model_id") == embedder.model_id)
     missing = wanted.join(of_model, on="source_key", how="anti")
     kept = of_model.join(wanted, on="source_key", how="semi")
     removed = there.join(kept, on=ROW_KEY, how="anti")[ROW_KEY]
     new = _worded(rows.join(missing.lazy(), on="source_key", how="semi").collect(), table, embedder.model_id)
     parts = lake.read_parts(table, partition)
-    vectors = VectorsByText(_known(lake, table, partition, parts, new, embedder.model_id), embedder)
+    vectors = VectorsByText(_known(lake, table, partition, parts, new, embedder.model_id, usable=usable), embedder)
     reused = sum(1 for text in new["text"] if text in vectors)
 
     def keep(batch: list[str]) -> None:
@@ -89,12 +92,21 @@ def embed_partition(
 
 
 def _known(
-    lake: Lake, table: Table, partition: str, parts: pl.DataFrame, new: pl.DataFrame, model_id: str
+    lake: Lake,
+    table: Table,
+    partition: str,
+    parts: pl.DataFrame,
+    new: pl.DataFrame,
+    model_id: str,
+    *,
+    usable: bool,
 ) -> pl.DataFrame:
     """Return rows that have a vector for the text of a new row."""
     columns = ["text", "model_id", "vector"]
     texts = new.select("text").unique().lazy()
     at_hand = parts.lazy().filter(pl.col("model_id") == model_id).join(texts, on="text", how="semi").select(columns)
+    if not usable:
+        return at_hand.collect()
     # Most new texts are new altogether: vectors, which are nearly all of the file, are read only where one is known.
     known = lake.scan(table, partition, ["text", "model_id"]).filter(pl.col("model_id") == model_id)
     found = known.join(texts, on="text", how="semi").select("text").unique().collect()

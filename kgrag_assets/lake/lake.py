@@ -85,6 +85,15 @@ class Lake:
         """Return where the rows of one partition lie."""
         return PartitionFiles(self.paths.rows(table.name, partition))
 
+    def fits(self, table: Table, partition: str | None) -> bool:
+        """Whether a partition can be read as it is: False where it is missing, damaged or of another version."""
+        files = self.files(table, partition)
+        try:
+            refuse_other_columns(table, files.rows)
+        except LakeError:
+            return False
+        return True
+
     def read(self, table: Table, partition: str | None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Read one partition, or some of its columns; a partition never written is an empty table.
 

@@ -156,6 +156,18 @@ def test_the_same_model_id_with_another_dimension_is_refused(tmp_path: Path) -> 
         embedded(lake, {"wd:Q1": "c", "wd:Q2": "a"}, CountingEmbedder(dimension=4))
 
 
+def test_rows_of_an_earlier_version_are_made_anew(tmp_path: Path) -> None:
+    lake = Lake.at(tmp_path)
+    embedded(lake, {"wd:Q1": "a", "wd:Q2": "b"})
+    file = lake.files(ENTITY_EMBEDDINGS, "b").rows
+    pl.read_parquet(file).drop("source_key").write_parquet(file)
+    assert not lake.fits(ENTITY_EMBEDDINGS, "b")
+    assert embedded(lake, {"wd:Q1": "a", "wd:Q2": "b"}).texts_embedded == 2
+    assert rows_of(lake).height == 2
+    file.write_bytes(b"damaged")
+    assert embedded(lake, {"wd:Q1": "a"}).written.rows == 1
+
+
 def test_some_rows_alone(tmp_path: Path) -> None:
     lake = Lake.at(tmp_path)
     lake.write(KG_ENTITIES, "b", entities({"wd:Q1": "a", "wd:Q2": "b", "wd:Q3": "c"}))
