@@ -126,7 +126,7 @@ def test_arrays_are_memory_mapped_and_cannot_be_written(folder: Path) -> None:
 
 
 def test_a_folder_without_a_graph_says_what_to_materialize(tmp_path: Path) -> None:
-    with pytest.raises(KnowledgeError, match="holds no graph yet: .*materialize kg_graph"):
+    with pytest.raises(KnowledgeError, match=r"holds no graph yet: .*materialize kg_graph"):
         Adjacency.open(tmp_path)
 
 
