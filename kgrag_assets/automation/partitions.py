@@ -15,12 +15,3 @@ def bucket_names(buckets: int) -> list[str]:
 def bucket_partitions(buckets: int) -> dg.StaticPartitionsDefinition:
     """Partitions of the knowledge graph by bucket."""
     return dg.StaticPartitionsDefinition(bucket_names(buckets))
-
-
-def bucket_number(partition_key: str) -> int:
-    """Return the bucket that a partition key names.
-
-    Raises:
-        ValueError: it names none.
-    """
-    return int(partition_key.removeprefix("bucket-"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +13,6 @@ from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.graph_view import CHANGED, NO_OVERLAY, GraphView, order_keys, view_of
 from kgrag_assets.knowledge.overlay_files import Overlay, read_overlay
 from kgrag_assets.knowledge.text_array import TextArray
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from kgrag_assets.knowledge.adjacency_build import AdjacencyReport
 
 
 class Adjacency:
@@ -291,10 +285,3 @@ def _runs(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return all places from each start up to its end."""
     lengths = ends - starts
     return np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-
-
-def build_adjacency(entities: pl.DataFrame, triples: pl.DataFrame, folder: Path, data_version: str) -> AdjacencyReport:
-    """Write the arrays of a small graph that lies in two frames; see ``adjacency_build`` for one in buckets."""
-    from kgrag_assets.knowledge import adjacency_build
-
-    return adjacency_build.build_adjacency(adjacency_build.frames_as_buckets(entities, triples), folder, data_version)

@@ -132,7 +132,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     ) -> dg.MaterializeResult:
         with explained_failures(KnowledgeError), lake.lock("knowledge_graph_dumps"):
             wanted = [folder for folder in _usable_graphs(lake) if folder.refresh and folder.refresh.dumps]
-            taken = [take_dump(lake, folder, progress.track(f"dump of {folder.name}", 1)) for folder in wanted]
+            taken = [take_dump(lake, folder, progress.track) for folder in wanted]
             return dg.MaterializeResult(
                 data_version=dg.DataVersion(data_version_of(f"{one.graph} {one.version}" for one in taken)),
                 metadata={

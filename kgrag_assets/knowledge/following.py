@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from kgrag_assets.knowledge.changes.feed import ChangeFeed
 from kgrag_assets.knowledge.changes.mediawiki import PROPS, MediaWikiClient
 from kgrag_assets.knowledge.changes.polite_http import PoliteHttp, user_agent_of
 from kgrag_assets.knowledge.changes.recent_changes import RecentChangesFeed
-from kgrag_assets.knowledge.changes.states import Held
+from kgrag_assets.knowledge.changes.states import held_states
 from kgrag_assets.knowledge.collector import LISTED, Collector, Rejected
 from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.knowledge.graph_folder import GraphFolder
@@ -103,7 +103,7 @@ def follow(lake: Lake, folder: GraphFolder, seconds: float | None = None) -> Fol
                 admits=lambda document: _admits(folder, document),
                 known=lambda ids: _known(lake, folder, ids),
                 stage=lambda rows: _stage(lake, folder.name, rows),
-                staged=lambda ids: _staged(lake, folder.name, ids),
+                staged=lambda ids: held_states(lake.scan(KG_CHANGES, folder.name), folder.name, ids),
                 new_entities=options.new_entities,
                 time_budget_s=options.seconds if seconds is None else seconds,
             )
@@ -184,13 +184,6 @@ def _known(lake: Lake, folder: GraphFolder, ids: Sequence[str]) -> set[str]:
         return set()
     rows = pl.concat(scans).filter(pl.col("graph") == folder.name).join(wanted, on="entity_id", how="semi")
     return {entity.removeprefix(prefix) for entity in rows.collect()["entity_id"]}
-
-
-def _staged(lake: Lake, graph: str, ids: Sequence[str]) -> Mapping[str, Held]:
-    wanted = pl.DataFrame({"local_id": list(ids)}, schema={"local_id": pl.String}).lazy()
-    columns = ["local_id", "action", "revision", "redirect_to"]
-    rows = lake.scan(KG_CHANGES, graph, columns).join(wanted, on="local_id", how="semi").collect()
-    return {local: Held(action, revision, target) for local, action, revision, target in rows.iter_rows()}
 
 
 def _stage(lake: Lake, graph: str, rows: pl.DataFrame) -> None:

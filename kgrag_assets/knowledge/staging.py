@@ -137,13 +137,6 @@ class Staging:
         """Return the rows of ``kg_triples`` of all buckets: for a restricted graph."""
         return self._frame(KG_TRIPLES.names, [self._triples_sql(number, None) for number in self._numbers])
 
-    def classes(self) -> frozenset[str]:
-        """Return the classes that the last added graph's filter admits, subclasses included."""
-        number = len(self._folders) - 1
-        if not self._folders[number].filter.classes:
-            return frozenset()
-        return frozenset(row[0] for row in self._run(f"SELECT local FROM classes_{number}").fetchall())
-
     @property
     def _numbers(self) -> range:
         return range(len(self._folders))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,9 @@ from kgrag_assets.cli.graphs import listed_graphs, take_changes
 from kgrag_assets.cli.place import Place
 from kgrag_assets.cli.running import RunReport, bring_graph_up_to_date
 from kgrag_assets.knowledge.adjacency_update import open_graph
+from kgrag_assets.knowledge.dump_taking import take_dump
 from kgrag_assets.knowledge.errors import KnowledgeError
+from kgrag_assets.knowledge.graph_folder import load_graph_folder
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.embeddings import ENTITY_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
@@ -182,17 +185,44 @@ def test_a_gap_that_is_too_long_asks_for_the_next_dump(place: Place, server: Med
     assert "dump" in str(observed[0].metadata["problem"].value)
 
 
-def test_a_dump_takes_the_place_of_the_file(place: Place, server: MediaWikiServer) -> None:
+def with_dumps(place: Place, server: MediaWikiServer, path: str | None = None) -> Path:
     folder = place.lake.paths.knowledge_graphs / GRAPH
     config = (folder / "kg.yaml").read_text(encoding="utf-8")
-    (folder / "kg.yaml").write_text(f"{config}  dumps: {server.dumps_url}\n", encoding="utf-8")
-    (folder / "dump.json").unlink()
-    server.world.edit("Q1", item("Q1", "client", P31="Q3"))
+    more = f"  dumps: {server.dumps_url}\n" + (f"path: {path}\n" if path else "")
+    (folder / "kg.yaml").write_text(config + more, encoding="utf-8")
     server.publish_dump("20260427")
+    return folder
+
+
+def test_a_dump_takes_the_place_of_the_file(place: Place, server: MediaWikiServer) -> None:
+    bring(place)
+    server.world.edit("Q1", item("Q1", "client", P31="Q3"))
+    server.world.delete("Q2")
+    folder = with_dumps(place, server)
     job = place.definitions.resolve_job_def("take_dumps")
     assert job.execute_in_process(instance=place.instance).success
+    assert {path.name for path in folder.iterdir()} == {"kg.yaml", "dump.json.gz"}
     bring(place)
-    assert labels(place)["wd:Q1"] == "client"
+    assert labels(place) == {"wd:Q1": "client", "wd:Q3": "human"}, "what the dump has no more is gone"
     result = job.execute_in_process(instance=place.instance)
     (event,) = result.get_asset_materialization_events()
     assert event.materialization.metadata["fetched"].value == 0
+
+
+def test_a_dump_is_packed_as_the_file_that_is_named(place: Place, server: MediaWikiServer) -> None:
+    folder = with_dumps(place, server, "latest.json.bz2")
+    (folder / "latest.json.bz2").write_bytes(bz2.compress((folder / "dump.json").read_bytes()))
+    taken = take_dump(place.lake, load_graph_folder(place.lake.paths, GRAPH))
+    assert (taken.path, taken.fetched) == (folder / "latest.json.bz2", True)
+    assert b'"Q1"' in bz2.decompress(taken.path.read_bytes())
+
+
+@pytest.mark.parametrize(("path", "problem"), [(None, "has 2 files"), ("dump.json", "not packed as dumps are")])
+def test_a_dump_that_would_lie_beside_another_file_is_refused(
+    place: Place, server: MediaWikiServer, path: str | None, problem: str
+) -> None:
+    folder = with_dumps(place, server, path)
+    (folder / "more.json").write_text("", encoding="utf-8")
+    with pytest.raises(KnowledgeError, match=problem):
+        take_dump(place.lake, load_graph_folder(place.lake.paths, GRAPH))
+    assert {path.name for path in folder.iterdir()} == {"kg.yaml", "dump.json", "more.json"}

@@ -136,7 +136,7 @@ def _sums(text: str) -> dict[str, str]:
 def fetch_dump(dump: Dump, path: Path, http: PoliteHttp, progress: Progress | None = None) -> Path:
     """Download a dump; go on where an earlier call ended, if the site still has the same file.
 
-    What has arrived lies in ``<name>.part`` beside the path, and what it is a part of in ``<name>.part.json``.
+    What has arrived lies in ``<name>.part`` beside the path, and what it is a part of in ``<name>.part.note``.
 
     Args:
         dump: as ``latest_dump`` found it.
@@ -154,7 +154,7 @@ def fetch_dump(dump: Dump, path: Path, http: PoliteHttp, progress: Progress | No
         LakeError: the disk is full, or the place cannot be written.
     """
     part = path.with_name(f"{path.name}.part")
-    note = path.with_name(f"{path.name}.part.json")
+    note = path.with_name(f"{path.name}.part.note")
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if read_note(note) != _note_of(dump):

@@ -95,11 +95,11 @@ def collapse(changes: Iterable[Change]) -> dict[str, Touched]:
     return touched
 
 
-def held_states(frame: pl.DataFrame, graph: str, ids: Sequence[str]) -> dict[str, Held]:
+def held_states(frame: pl.DataFrame | pl.LazyFrame, graph: str, ids: Sequence[str]) -> dict[str, Held]:
     """Look up what is staged of some ids of a graph.
 
     Args:
-        frame: rows of ``KG_CHANGES``.
+        frame: rows of ``KG_CHANGES``, or a query of them.
         graph: the graph.
         ids: ids at the source.
     """

@@ -177,7 +177,7 @@ def test_a_part_of_another_dump_is_thrown_away(
     wiki: MediaWikiServer, http: PoliteHttp, plain: bytes, tmp_path: Path
 ) -> None:
     (tmp_path / "d.gz.part").write_bytes(b"x" * 100)
-    (tmp_path / "d.gz.part.json").write_text(json.dumps({"url": "http://elsewhere"}), "utf-8")
+    (tmp_path / "d.gz.part.note").write_text(json.dumps({"url": "http://elsewhere"}), "utf-8")
     fetch_dump(latest_dump(wiki.dumps_url, http, ("gz",)), tmp_path / "d.gz", http)
     assert gzip.decompress((tmp_path / "d.gz").read_bytes()) == plain
 

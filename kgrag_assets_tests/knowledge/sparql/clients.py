@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgrag_assets.knowledge.adjacency import Adjacency, build_adjacency
+from kgrag_assets.knowledge.adjacency import Adjacency
+from kgrag_assets.knowledge.adjacency_build import build_adjacency, frames_as_buckets
 from kgrag_assets.knowledge.http.throttle import Throttle
 from kgrag_assets.knowledge.sparql.cache import AnswerCache
 from kgrag_assets.knowledge.sparql.client import SparqlClient
@@ -61,7 +62,7 @@ def local_graph(statements: Sequence[tuple[str, str, str]], folder: Path) -> Adj
         }
         for head, relation, tail in dict.fromkeys(statements)
     ]
-    build_adjacency(KG_ENTITIES.empty(), KG_TRIPLES.frame(rows), folder, "1")
+    build_adjacency(frames_as_buckets(KG_ENTITIES.empty(), KG_TRIPLES.frame(rows)), folder, "1")
     return Adjacency.open(folder)
 
 
