@@ -99,7 +99,8 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                     whole = load_graphs(lake, folders, settings.graph, names, progress.track)
                     break
                 reports[folder.name] = refreshed
-            versions = _staged_versions(lake, names, reports, whole)
+            # All of them, whichever were written now: a run that was killed may have written and not reported.
+            versions: dict[str | None, str] = {name: _bucket_version(lake, name) for name in names}
             changed = report_changes(context.instance, BUCKET_ROWS, versions)
             totals = {
                 "rows_computed": sum(report.total(lambda one: one.added) for report in reports.values()),
@@ -109,7 +110,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 totals = {"rows_computed": whole.total(lambda one: one.added)}
                 totals["rows_removed"] = whole.total(lambda one: one.removed)
             return dg.MaterializeResult(
-                data_version=dg.DataVersion(_all_versions(lake, names)),
+                data_version=dg.DataVersion(data_version_of(_texts(versions))),
                 metadata={
                     **totals,
                     "entities_changed": sum(report.changed for report in reports.values()),
@@ -275,19 +276,5 @@ def _loaded(lake: Lake, names: Sequence[str], report: LoadReport) -> dict[str, A
     }
 
 
-def _staged_versions(
-    lake: Lake, names: Sequence[str], reports: dict[str, RefreshReport], whole: LoadReport | None
-) -> dict[str | None, str]:
-    """Return the data versions of the buckets that were written."""
-    if whole is not None:
-        return {name: whole.buckets[number].data_version for number, name in enumerate(names)}
-    touched = sorted({bucket for report in reports.values() for bucket in report.written})
-    return {names[bucket]: _bucket_version(lake, names[bucket]) for bucket in touched}
-
-
 def _bucket_version(lake: Lake, name: str) -> str:
     return data_version_of([lake.version(STAGED_ENTITIES, name), lake.version(STAGED_TRIPLES, name)])
-
-
-def _all_versions(lake: Lake, names: Sequence[str]) -> str:
-    return data_version_of([_bucket_version(lake, name) for name in names])

@@ -16,7 +16,7 @@ from kgrag_assets.automation.jobs import REFRESH_GRAPH, TAKE_DUMPS
 from kgrag_assets.cli.entities import looked_up
 from kgrag_assets.cli.graphs import listed_graphs, take_changes
 from kgrag_assets.cli.place import Place
-from kgrag_assets.cli.running import RunReport, bring_graph_up_to_date
+from kgrag_assets.cli.running import RunError, RunReport, bring_graph_up_to_date
 from kgrag_assets.knowledge.adjacency_update import open_graph
 from kgrag_assets.knowledge.dump_taking import take_dump
 from kgrag_assets.knowledge.errors import KnowledgeError
@@ -114,6 +114,25 @@ def test_only_buckets_that_changed_run(place: Place, server: MediaWikiServer) ->
     assert partitions == {f"bucket-{bucket:02d}"}
     refreshed = next(step for step in report.steps if step.asset == "kg_refreshed_rows")
     assert (refreshed.computed, refreshed.removed) == (2, 2)
+
+
+def test_a_refresh_that_was_killed_before_it_was_reported_is_not_lost(
+    place: Place, server: MediaWikiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring(place)
+    take_changes(place, None)
+    server.world.edit("Q1", item("Q1", "client", P31="Q3"))
+    take_changes(place, None)
+
+    def killed(*_arguments: object) -> None:
+        raise OSError("the process ends here")
+
+    monkeypatch.setattr("kgrag_assets.knowledge.assets.report_changes", killed)
+    with pytest.raises(RunError):
+        bring(place)
+    monkeypatch.undo()
+    bring(place)
+    assert labels(place)["wd:Q1"] == "client"
 
 
 def test_the_sensor_asks_for_one_run_and_shows_how_fresh_the_graph_is(place: Place, server: MediaWikiServer) -> None:
