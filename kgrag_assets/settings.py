@@ -72,35 +72,86 @@ class IndexSettings(_Section):
     )
 
 
+class LanguageModelSettings(_Section):
+    """Which language model is asked, how, and how much of it may be used."""
+
+    provider: Literal["none", "openai", "ollama"] = "none"
+    model: str = Field("gpt-4o-mini", description="The model's name on its server.")
+    base_url: str | None = Field(None, description="Endpoint; empty for the client's default.")
+    api_key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
+    structured: Literal["auto", "json_schema", "none"] = Field("auto", description="Whether to ask for JSON by schema.")
+    temperature: float = Field(0.0, ge=0, le=2)
+    max_tokens: int = Field(300, ge=16, description="Longest answer, in tokens; per pair where a call asks of several.")
+    timeout_s: float = Field(60.0, gt=0)
+    max_retries: int = Field(3, ge=0, le=20)
+    concurrency: int = Field(4, ge=1, le=64)
+    requests_per_minute: int | None = Field(
+        None, ge=1, description="At most so many calls a minute; empty for no limit."
+    )
+    tokens_per_minute: int | None = Field(
+        None, ge=1, description="At most so many tokens a minute; empty for no limit."
+    )
+    max_cost_usd: float | None = Field(None, ge=0, description="What one run may cost; it stops before it passes this.")
+    max_total_tokens: int | None = Field(
+        None, ge=1, description="Tokens that one run may use; it stops before it passes."
+    )
+
+
 class BlockingSettings(_Section):
     """Which pairs are worth judging."""
 
+    group: bool = Field(True, description="Attributes of one side that mean the same are blocked and judged once.")
     k_vector: int = Field(10, ge=0, description="Best partners per attribute by vector, from both sides.")
     k_lexical: int = Field(10, ge=0, description="Best partners per attribute by BM25, from both sides.")
     budget_share: float = Field(0.10, gt=0, le=1, description="At most this share of all pairs is judged.")
     budget_floor: int = Field(200, ge=1, description="Small tasks may judge this many pairs whatever the share.")
+    graph_aliases: bool = Field(
+        True, description="Names of the entities that attributes are linked to widen the search."
+    )
+
+
+RetrievalMethod = Literal["vector_triples", "entity_paths", "llm_entity_paths", "llm_subgraph", "search_code"]
 
 
 class RetrievalSettings(_Section):
     """How facts about a pair are searched in the graph."""
 
-    methods: tuple[Literal["vector_triples", "entity_paths"], ...] = ("vector_triples", "entity_paths")
+    methods: tuple[RetrievalMethod, ...] = ("vector_triples", "entity_paths")
+    fusion: Literal["none", "rrf"] = Field(
+        "none", description="rrf: facts of all methods in one list by reciprocal rank; none: by their scores."
+    )
+    query_form: Literal["concept", "question"] = Field(
+        "concept", description="What is searched for: each attribute's concept, or the whole question about the pair."
+    )
     triples_per_attribute: int = Field(5, ge=1, le=200)
     entities_per_attribute: int = Field(3, ge=1, le=50)
     min_cosine: float = Field(0.45, ge=-1, le=1, description="Seeds and triples below this cosine are not used.")
     max_hops: int = Field(3, ge=1, le=3)
+    adaptive: bool = Field(
+        False, description="Search further, up to twice as many seeds and max_hops, only for pairs that need it."
+    )
     hub_cap: int = Field(200, ge=1, description="Neighbours of one node that a path search follows.")
     max_facts: int = Field(20, ge=1, description="Facts kept per pair and method.")
+    llm_entities: int = Field(5, ge=1, le=20, description="Entities that a language model may name for an attribute.")
+    llm_triples: int = Field(
+        8, ge=1, le=30, description="Triples that a language model may write for a pair or attribute."
+    )
+    code_steps: int = Field(200, ge=10, le=10_000, description="Steps that a search program may take.")
+    code_calls: int = Field(12, ge=1, le=200, description="Questions to the graph that a search program may ask.")
 
 
 class RankingSettings(_Section):
-    """How many facts the judge sees."""
+    """How many facts the judge sees, and which."""
 
+    method: Literal["frequency", "cosine", "cross_encoder", "none"] = "frequency"
     top_n: int = Field(2, ge=0, le=50)
+    min_score: float = Field(0.45, ge=0, le=1, description="Facts below this score are counted, not shown.")
+    cross_encoder: str = Field("cross-encoder/ms-marco-MiniLM-L6-v2", description="Model of the cross_encoder method.")
+    near_duplicate: float = Field(0.85, gt=0, le=1, description="Facts that share so much of their words count once.")
 
 
 class JudgingSettings(_Section):
-    """Who judges the pairs."""
+    """Who judges the pairs, and how they are asked."""
 
     judge: Literal["offline", "openai", "ollama"] = "offline"
     model: str = Field("gpt-4o-mini", description="Model of the openai or ollama judge.")
@@ -108,10 +159,42 @@ class JudgingSettings(_Section):
     api_key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
     structured: Literal["auto", "json_schema", "none"] = Field("auto", description="Whether to ask for JSON by schema.")
     temperature: float = Field(0.0, ge=0, le=2)
-    max_tokens: int = Field(300, ge=16)
+    max_tokens: int = Field(300, ge=16, description="Longest answer, in tokens; per pair where a call asks of several.")
     timeout_s: float = Field(60.0, gt=0)
     max_retries: int = Field(3, ge=0, le=20)
     concurrency: int = Field(4, ge=1, le=64)
+    requests_per_minute: int | None = Field(
+        None, ge=1, description="At most so many calls a minute; empty for no limit."
+    )
+    tokens_per_minute: int | None = Field(
+        None, ge=1, description="At most so many tokens a minute; empty for no limit."
+    )
+    max_cost_usd: float | None = Field(None, ge=0, description="What one run may cost; it stops before it passes this.")
+    max_total_tokens: int | None = Field(
+        None, ge=1, description="Tokens that one run may use; it stops before it passes."
+    )
+    prompt: Literal["by_source", "pairwise"] = Field(
+        "by_source", description="One call per source attribute with all its candidates, or one call per pair."
+    )
+    candidates_per_call: int = Field(20, ge=1, le=100, description="Candidates that one call asks about at most.")
+    few_shot: Path | None = Field(None, description="A file of examples for the prompt; empty for none.")
+    description_tokens: int = Field(120, ge=16, description="Longer descriptions are cut, visibly.")
+    gate: bool = Field(True, description="Facts that the model finds irrelevant do not decide.")
+    gate_threshold: int = Field(7, ge=0, le=10, description="Relevance, 0..10, from which the facts decide.")
+    values: Literal["shapes", "masked", "local"] = Field(
+        "shapes",
+        description="What a prompt shows of sample values: their shapes, a masked sample, or nothing (all stays here).",
+    )
+    answers: int = Field(
+        1, ge=1, le=15, description="Self-consistency: answers per question, of which the vote counts."
+    )
+    batch: bool = Field(False, description="Ask through the provider's batch API: cheaper, and hours later.")
+
+    @property
+    def language_model(self) -> LanguageModelSettings:
+        """Return how the judge's model is asked; ``provider`` is none for the offline judge."""
+        shared = {name: getattr(self, name) for name in LanguageModelSettings.model_fields if name != "provider"}
+        return LanguageModelSettings(provider="none" if self.judge == "offline" else self.judge, **shared)
 
 
 class MappingSettings(_Section):
@@ -119,6 +202,12 @@ class MappingSettings(_Section):
 
     cardinality: Literal["1:1", "n:1", "n:m"] = "n:1"
     min_score: float = Field(0.5, ge=0, le=1, description="Pairs below this score are not proposed.")
+    coherence: float = Field(
+        1.0, ge=0, le=4, description="What the fit of two tables as a whole counts; 0 for nothing."
+    )
+    calibration: Literal["auto", "none"] = Field(
+        "auto", description="auto: scores are calibrated where a reference labels enough pairs, by held-out folds."
+    )
 
 
 class EvaluationSettings(_Section):
@@ -126,6 +215,22 @@ class EvaluationSettings(_Section):
 
     bootstrap_samples: int = Field(1000, ge=100)
     seed: int = 20240513
+
+
+_NOT_BY_A_TASK = {
+    "judging": frozenset(
+        {
+            "api_key_env",
+            "base_url",
+            "few_shot",
+            "max_cost_usd",
+            "max_total_tokens",
+            "requests_per_minute",
+            "tokens_per_minute",
+        }
+    ),
+    "ranking": frozenset({"cross_encoder"}),
+}
 
 
 class Settings(BaseSettings):
@@ -141,8 +246,10 @@ class Settings(BaseSettings):
     index: IndexSettings = IndexSettings()
     blocking: BlockingSettings = BlockingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    retrieval_llm: LanguageModelSettings = LanguageModelSettings()
     ranking: RankingSettings = RankingSettings()
     judging: JudgingSettings = JudgingSettings()
+    second_judge: LanguageModelSettings = LanguageModelSettings()
     mapping: MappingSettings = MappingSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
 
@@ -168,11 +275,11 @@ class Settings(BaseSettings):
                 raise SettingsError(f"{origin}: options.{section} must be a mapping of settings to values")
             if section == "graph" and set(values) - {"graphs"}:
                 raise SettingsError(f"{origin}: of options.graph a task may set graphs only")
-            if section == "judging" and set(values) & {"api_key_env", "base_url"}:
-                # A task folder is somebody's upload: it must not send our key to an address it names.
-                raise SettingsError(
-                    f"{origin}: judging.base_url and api_key_env are set in the environment, not by a task"
-                )
+            # A task folder is somebody's upload: it must not send our key to an address it names, read our files,
+            # fetch a model or spend more than we allow.
+            refused = sorted(set(values) & _NOT_BY_A_TASK.get(section, frozenset()))
+            if refused:
+                raise SettingsError(f"{origin}: {section}.{refused[0]} is set in the environment, not by a task")
             current: BaseModel = getattr(self, section)
             try:
                 changed[section] = type(current).model_validate({**current.model_dump(), **values})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgrag_assets.judging.json_objects import FoundObjects, find_objects, strict_object
+from kgrag_assets.models.json_objects import FoundObjects, find_objects, strict_object
 from kgrag_assets.judging.plain_verdicts import PlainVerdicts, has_negation, plain_verdicts
 
 # The score of an answer that names no confidence: surer than a coin, less sure than any stated certainty.

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from string import Template
 from typing import Any
 
 from kgrag_assets.judging.protocol import JudgePair
-from kgrag_assets.rows.keys import key_of
+from kgrag_assets.models.prompt_text import CUT, PromptTemplate, fence_of, fenced, read_template, shown
 from kgrag_assets.schemas.attribute import Attribute
 
 TEMPLATE = "pairwise-v1"
@@ -22,8 +17,6 @@ DESCRIPTION_LENGTH = 600
 FACT_LENGTH = 400
 SAMPLES = 3
 SAMPLE_LENGTH = 24
-CUT = " [cut]"
-
 # The reason stands first: a model that writes it first decides after it, not before.
 ANSWER_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -37,32 +30,11 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 
-_SECTION = re.compile(r"^# (system|user)\n", re.MULTILINE)
 
-
-@dataclass(frozen=True)
-class PromptTemplate:
-    """A template's two parts and its version: its name with a hash of its text and of how values are shown."""
-
-    system: str
-    user: str
-    version: str
-
-
-@cache
 def prompt_template(name: str = TEMPLATE) -> PromptTemplate:
-    """Read a template from ``prompts/``.
-
-    Raises:
-        ValueError: it has not one ``# system`` and one ``# user`` section.
-    """
-    text = (resources.files("kgrag_assets.judging") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
-    pieces = _SECTION.split(text)
-    if pieces[0].strip() or pieces[1::2] != ["system", "user"]:
-        raise ValueError(f"prompts/{name}.md must have a '# system' section and then a '# user' section, nothing else")
+    """Read a template of this room; its version hashes its text and how values are shown."""
     limits = (NAME_LENGTH, DESCRIPTION_LENGTH, FACT_LENGTH, SAMPLES, SAMPLE_LENGTH, CUT)
-    digest = key_of("prompt", text, *limits)[:8]
-    return PromptTemplate(pieces[2].strip(), pieces[4].strip(), f"{name}@{digest}")
+    return read_template("kgrag_assets.judging", name, *limits)
 
 
 def fact_labels(pair: JudgePair) -> dict[str, str]:
@@ -89,7 +61,7 @@ def build_messages(pair: JudgePair) -> list[dict[str, str]]:
     facts = [
         f"{label}: {shown(fact.text, FACT_LENGTH)}" for label, fact in zip(fact_labels(pair), pair.facts, strict=True)
     ]
-    fence = "DATA-" + key_of("fence", source, target, facts)[:12]
+    fence = fence_of(source, target, facts)
     if facts:
         facts_part = (
             f"Facts from a knowledge graph that were found for this pair:\n<<<{fence} facts\n"
@@ -103,27 +75,6 @@ def build_messages(pair: JudgePair) -> list[dict[str, str]]:
         fence=fence, source=fenced(fence, source), target=fenced(fence, target), facts=facts_part
     )
     return [{"role": "system", "content": template.system}, {"role": "user", "content": user}]
-
-
-def fenced(fence: str, lines: list[str]) -> str:
-    """Join lines that stand between fences; whatever looks like a fence in them is taken apart.
-
-    Lines hold no line breaks (``shown`` sees to it), so nothing in them can begin a line of its own.
-    """
-    text = "\n".join(lines)
-    text = re.sub(re.escape(fence), "[fence]", text, flags=re.IGNORECASE)
-    return text.replace("<<<", "< < <").replace(">>>", "> > >")
-
-
-def shown(text: str, length: int) -> str:
-    """Return a text as one line of bounded length, without invisible characters; a cut is visible."""
-    kept = "".join(
-        " " if unicodedata.category(character) in ("Cc", "Zl", "Zp") else character
-        for character in text
-        if unicodedata.category(character) not in ("Cf", "Cs", "Co", "Cn")
-    )
-    line = " ".join(kept.split())
-    return line if len(line) <= length else line[: length - len(CUT)].rstrip() + CUT
 
 
 def value_shape(value: str) -> str:

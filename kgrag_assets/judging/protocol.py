@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,7 +26,9 @@ class JudgePair:
 
     ``signals`` holds only what the two attributes alone decide (cosine_full, cosine_name,
     name_similarity, type_affinity, table_similarity): a signal that depends on the rest of the schema
-    would re-judge every pair after one edit.
+    would re-judge every pair after one edit. ``facts`` are the ranked facts of the graph; ``values`` is what the
+    sample values say (kind ``values``), computed here, never a value itself. ``source_tables`` and ``target_tables``
+    are the other tables in which an attribute of the same meaning stands, where blocking grouped them.
     """
 
     task: str
@@ -36,11 +38,17 @@ class JudgePair:
     signals: Mapping[str, float]
     facts: tuple[Evidence, ...]
     context_key: str
+    values: tuple[Evidence, ...] = ()
+    source_tables: tuple[str, ...] = ()
+    target_tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """A judge's word on one pair. ``answer`` and ``score`` are None where no answer could be read."""
+    """A judge's word on one pair. ``answer`` and ``score`` are None where no answer could be read.
+
+    The fields are the columns of ``llm_judgments``, which says what they mean.
+    """
 
     pair_id: str
     parse_status: str
@@ -48,6 +56,17 @@ class Judgment:
     score: float | None
     reason: str
     cited_facts: tuple[str, ...] = ()
+    unknown_citations: tuple[str, ...] = ()
+    relevance: int | None = None
+    gate: str = "off"
+    own_answer: bool | None = None
+    own_score: float | None = None
+    conflict: bool | None = None
+    votes: int = 1
+    votes_for: int = 0
+    second_answer: bool | None = None
+    second_score: float | None = None
+    disagreement: bool | None = None
     request_hash: str | None = None
     tokens_in: int = 0
     tokens_out: int = 0
@@ -69,8 +88,23 @@ class Judge(Protocol):
     def prompt_version(self) -> str:
         """Version of what is asked."""
 
-    def key(self, pair: JudgePair) -> str:
-        """Hash everything that decides the judgment of this pair; equal keys mean that it stands."""
+    def keys(self, pairs: Sequence[JudgePair]) -> list[str]:
+        """Hash everything that decides the judgment of each of a task's pairs; equal keys mean that it stands.
 
-    def judge(self, pairs: Sequence[JudgePair], on_done: Callable[[Judgment], None] | None = None) -> list[Judgment]:
-        """Judge pairs, in order; ``on_done`` is called after each, from the calling thread."""
+        A judge that asks about several pairs in one call has the whole call in each of their keys.
+        """
+
+    def judge(
+        self,
+        pairs: Sequence[JudgePair],
+        wanted: Collection[str] | None = None,
+        on_done: Callable[[Judgment], None] | None = None,
+    ) -> list[Judgment]:
+        """Judge the pairs of a task whose ``pair_id`` is wanted (None for all), in their order.
+
+        The others are given because a call may ask about several pairs. ``on_done`` is called after each judgment,
+        from the calling thread.
+
+        Raises:
+            ModelUnavailableError: the judge's model cannot be asked at all, or a budget is spent.
+        """

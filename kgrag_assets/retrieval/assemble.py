@@ -105,5 +105,8 @@ def _row(pair: Mapping[str, object], subgraph: Subgraph, key: str) -> dict[str, 
         "seeds": [asdict(seed) for seed in subgraph.seeds],
         "facts": [asdict(fact) for fact in subgraph.facts],
         "facts_cut": subgraph.facts_cut,
+        "unverified": list(subgraph.unverified),
+        "notes": subgraph.notes,
+        "request_hashes": list(subgraph.request_hashes),
         ROW_KEY: key,
     }

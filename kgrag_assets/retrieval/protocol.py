@@ -70,6 +70,9 @@ class Subgraph:
     seeds: tuple[Seed, ...]
     facts: tuple[Fact, ...]
     facts_cut: int
+    unverified: tuple[str, ...] = ()
+    notes: str = ""
+    request_hashes: tuple[str, ...] = ()
 
 
 class Retriever(Protocol):

@@ -9,11 +9,12 @@ from kgrag_assets.rows.table import Column, Table
 
 CANDIDATE_PAIRS = Table(
     name="candidate_pairs",
-    description="Pairs of attributes worth judging, within the task's budget.",
+    description="Pairs of attributes worth judging, within the task's budget; an attribute stands for its group.",
     columns=(
         *PAIR_COLUMNS,
         Column("source_attribute_id", pl.String, "Source attribute."),
         Column("target_attribute_id", pl.String, "Target attribute."),
+        Column("pairs_covered", pl.Int32, "Pairs of attributes that it stands for: the product of its groups' sizes."),
         Column("vector_rank_source", pl.Int32, "Rank of the target among the source's targets, by cosine, from 1."),
         Column("vector_rank_target", pl.Int32, "Rank of the source among the target's sources, by cosine, from 1."),
         Column("lexical_rank_source", pl.Int32, "Rank of the target among the source's targets, by BM25, from 1."),

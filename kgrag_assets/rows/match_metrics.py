@@ -38,6 +38,7 @@ MATCH_MISSES = Table(
         ),
         Column("score", pl.Float64, "Its score; empty where it was never judged.", nullable=True),
         Column("proposed_instead", pl.String, "Target that was proposed instead, as table.column.", nullable=True),
+        Column("reason", pl.String, "Why the pair was lost, as far as the signals say; empty text where it was found."),
         ROW_KEY_COLUMN,
     ),
     key=("task", "pair_id"),

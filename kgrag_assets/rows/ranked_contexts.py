@@ -32,6 +32,7 @@ RANKED_CONTEXTS = Table(
         Column("status", pl.String, f"One of {', '.join(STATUSES)}."),
         Column("facts", pl.List(RANKED_FACT), "The facts kept, best first; an empty list where there is none."),
         Column("facts_considered", pl.Int32, "How many distinct facts were ranked."),
+        Column("ranking", pl.String, "The method of ranking: frequency, cosine, cross_encoder or none."),
         ROW_KEY_COLUMN,
     ),
     key=("task", "pair_id"),

@@ -7,11 +7,13 @@ import polars as pl
 from kgrag_assets.rows.pairs import PAIR_COLUMNS, ROW_KEY_COLUMN
 from kgrag_assets.rows.table import Column, Table
 
-METHODS = ("vector_triples", "entity_paths")
+# fusion: the facts of all other methods in one list by reciprocal rank.
+METHODS = ("vector_triples", "entity_paths", "llm_entity_paths", "llm_subgraph", "search_code", "fusion")
 
 # found: facts are there. no_seed: no entity or triple was near enough to either attribute.
 # no_path: there were seeds, but no fact in reach. cut: found, and the search ended at its budget.
-STATUSES = ("found", "no_seed", "no_path", "cut")
+# no_answer: a language model was asked and gave nothing that could be used.
+STATUSES = ("found", "no_seed", "no_path", "cut", "no_answer")
 
 EDGE = pl.Struct(
     {
@@ -57,6 +59,11 @@ RETRIEVED_SUBGRAPHS = Table(
         Column("seeds", pl.List(SEED), "Entities that the attributes were linked to; may be an empty list."),
         Column("facts", pl.List(FACT), "Facts found, best first; may be an empty list."),
         Column("facts_cut", pl.Int32, "Facts that the cap on hubs or the budget left out, as far as counted."),
+        Column(
+            "unverified", pl.List(pl.String), "What a model said that the graph does not know; never shown as fact."
+        ),
+        Column("notes", pl.String, "What else is to be said: an error of a search program, how deep was searched."),
+        Column("request_hashes", pl.List(pl.String), "The calls in llm_calls that took part; an empty list for none."),
         ROW_KEY_COLUMN,
     ),
     key=("task", "pair_id", "method"),
