@@ -24,7 +24,13 @@ INDEX_TRIPLES = "index_triples"
 MAP_TASK = "map_task"
 PUBLISH = "publish"
 
-_READING = ("schema_attributes", "schema_rejects", "reference_correspondences", "attribute_embeddings")
+_READING = (
+    "schema_attributes",
+    "schema_rejects",
+    "reference_correspondences",
+    "reference_entity_links",
+    "attribute_embeddings",
+)
 _MAPPING = (
     "candidate_pairs",
     "retrieved_subgraphs",

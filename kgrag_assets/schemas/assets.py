@@ -12,6 +12,7 @@ from kgrag_assets.automation.partitions import TASKS
 from kgrag_assets.automation.results import explained_failures, store
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.reference_correspondences import REFERENCE_CORRESPONDENCES
+from kgrag_assets.rows.reference_entity_links import REFERENCE_ENTITY_LINKS
 from kgrag_assets.rows.rejects import SCHEMA_REJECTS
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
 from kgrag_assets.rows.table import Table
@@ -19,7 +20,7 @@ from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.reading import read_task
 from kgrag_assets.schemas.task_folder import load_task
 
-CODE_VERSION = "schemas-1"
+CODE_VERSION = "schemas-2"
 
 
 def _spec(table: Table, description: str) -> dg.AssetSpec:
@@ -45,6 +46,7 @@ def build() -> list[dg.AssetsDefinition]:
         specs=[
             _spec(SCHEMA_ATTRIBUTES, "The columns of both schemas of a task, with types, descriptions and samples."),
             _spec(REFERENCE_CORRESPONDENCES, "The true pairs that the task's reference file states; may be empty."),
+            _spec(REFERENCE_ENTITY_LINKS, "Entities that the attributes speak of, by a person's word; may be empty."),
             _spec(SCHEMA_REJECTS, "Rows of the task's files that were not taken, each with its place and reason."),
         ],
         check_specs=[
@@ -84,6 +86,20 @@ def build() -> list[dg.AssetsDefinition]:
                         f"{side}_{part}": [("schema_attributes", f"{part}_name")]
                         for side in ("source", "target")
                         for part in ("table", "column")
+                    }
+                ),
+            )
+            yield store(
+                lake,
+                REFERENCE_ENTITY_LINKS,
+                task,
+                read.entity_links,
+                asset_key="reference_entity_links",
+                links=markdown_table(read.entity_links.drop("task", "attribute_id", "row_key")),
+                column_lineage=lineage(
+                    {
+                        name: [("schema_attributes", name)]
+                        for name in ("side", "attribute_id", "table_name", "column_name")
                     }
                 ),
             )

@@ -82,6 +82,7 @@ def schema_fingerprint(folder: TaskFolder) -> str:
         _side(folder.target, folder.path),
         _content(folder.sheet, folder.path),
         _content(folder.reference, folder.path),
+        _content(folder.entity_links, folder.path),
     )
 
 
@@ -96,9 +97,9 @@ def _plain(value: object) -> Part:
 
 
 def options_fingerprint(folder: TaskFolder) -> str:
-    """Hash a task's own options, whatever the order in which they are written.
+    """Hash a task's own options, whatever the order in which they are written, and its examples for the prompt.
 
     Returns:
         32 hexadecimal digits.
     """
-    return key_of("task options", _plain(folder.options))
+    return key_of("task options", _plain(folder.options), _content(folder.examples, folder.path))

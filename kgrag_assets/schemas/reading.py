@@ -9,13 +9,16 @@ import polars as pl
 
 from kgrag_assets.rows.keys import attribute_id_of, pair_id_of
 from kgrag_assets.rows.reference_correspondences import REFERENCE_CORRESPONDENCES
+from kgrag_assets.rows.reference_entity_links import REFERENCE_ENTITY_LINKS
 from kgrag_assets.rows.rejects import SCHEMA_REJECTS
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
 from kgrag_assets.rows.table import ROW_KEY, Table, with_row_key
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.found import FoundColumn, FoundPair, FoundSchema, Reject
+from kgrag_assets.schemas.readers.entity_links import FoundLink, read_entity_links
+from kgrag_assets.schemas.readers.name_lookup import Name
 from kgrag_assets.schemas.readers.omap import read_omap
-from kgrag_assets.schemas.readers.reference import Name, read_reference, resolve
+from kgrag_assets.schemas.readers.reference import read_reference, resolve
 from kgrag_assets.schemas.sources import read_grids, read_input
 from kgrag_assets.schemas.task_folder import SchemaInput, Side, TaskFolder
 from kgrag_assets.schemas.types import type_family
@@ -23,10 +26,11 @@ from kgrag_assets.schemas.types import type_family
 
 @dataclass(frozen=True)
 class TaskSchemas:
-    """The tables ``schema_attributes``, ``reference_correspondences`` and ``schema_rejects`` of one task."""
+    """What is read of one task: attributes, reference correspondences, reference entity links, rejected rows."""
 
     attributes: pl.DataFrame
     reference: pl.DataFrame
+    entity_links: pl.DataFrame
     rejects: pl.DataFrame
 
 
@@ -107,6 +111,18 @@ def _reference_row(task: str, source: Name, target: Name) -> dict[str, object]:
     }
 
 
+def _link_row(task: str, link: FoundLink) -> dict[str, object]:
+    return {
+        "task": task,
+        "side": link.side,
+        "attribute_id": attribute_id_of(link.side, *link.name),
+        "table_name": link.name[0],
+        "column_name": link.name[1],
+        "entity_id": link.entity_id,
+        "label": link.label,
+    }
+
+
 def _frame(table: Table, rows: Sequence[dict[str, object]]) -> pl.DataFrame:
     if not rows:
         return table.empty()
@@ -134,14 +150,15 @@ def read_side(given: SchemaInput) -> int:
 
 
 def read_task(folder: TaskFolder) -> TaskSchemas:
-    """Read both schemas and the reference of a task.
+    """Read both schemas, the reference and the entity links of a task.
 
     Args:
         folder: the task as ``load_task`` found it.
 
     Returns:
         Frames of ``SCHEMA_ATTRIBUTES`` (source first, in the order of the input), of
-        ``REFERENCE_CORRESPONDENCES`` (without rows where there is no reference) and of ``SCHEMA_REJECTS``.
+        ``REFERENCE_CORRESPONDENCES`` and ``REFERENCE_ENTITY_LINKS`` (without rows where there is no such file) and
+        of ``SCHEMA_REJECTS``.
 
     Raises:
         SchemaError: a file cannot be read, or a side has no usable attribute.
@@ -164,6 +181,12 @@ def read_task(folder: TaskFolder) -> TaskSchemas:
             rejects.extend(reference_rejects)
     left_out = {"source": source.left_out, "target": target.left_out}
     found, unresolved = resolve(pairs, source.columns, target.columns, left_out)
+    links: list[FoundLink] = []
+    if folder.entity_links is not None:
+        grids = read_grids(folder.entity_links, folder.entity_links.relative_to(folder.path).as_posix())
+        names = {"source": source.columns, "target": target.columns}
+        links, link_rejects = read_entity_links(grids, names, left_out)
+        rejects.extend(link_rejects)
     sides: tuple[tuple[Side, _SideRead], ...] = (("source", source), ("target", target))
     attributes = [
         _attribute_row(folder.name, side, position, column)
@@ -173,5 +196,6 @@ def read_task(folder: TaskFolder) -> TaskSchemas:
     return TaskSchemas(
         attributes=_frame(SCHEMA_ATTRIBUTES, attributes),
         reference=_frame(REFERENCE_CORRESPONDENCES, [_reference_row(folder.name, *pair) for pair in found]),
+        entity_links=_frame(REFERENCE_ENTITY_LINKS, [_link_row(folder.name, link) for link in links]),
         rejects=_rejects_frame(folder.name, [*source.rejects, *target.rejects, *rejects, *unresolved]),
     )

@@ -56,7 +56,11 @@ class SchemaInput:
 
 @dataclass(frozen=True)
 class TaskFolder:
-    """A task as its folder states it; nothing is read yet. ``sheet`` stands for both sides where it is given."""
+    """A task as its folder states it; nothing is read yet.
+
+    ``sheet`` stands for both sides where it is given, ``entity_links`` is the truth about which entities the
+    attributes speak of, ``examples`` what a prompt shows as examples.
+    """
 
     name: str
     path: Path
@@ -66,6 +70,8 @@ class TaskFolder:
     target: SchemaInput | None
     sheet: Path | None
     reference: Path | None
+    entity_links: Path | None = None
+    examples: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,8 @@ def load_folder(name: str, folder: Path) -> TaskFolder:
         target=target,
         sheet=sheet,
         reference=reference,
+        entity_links=_only(folder, "entity_links", TABLE_ENDINGS),
+        examples=_only(folder, "examples", (".yaml", ".yml")),
     )
 
 
