@@ -9,10 +9,14 @@ from kgrag_assets.automation.metadata import lineage, markdown_table, table_meta
 from kgrag_assets.automation.partitions import TASKS
 from kgrag_assets.automation.results import explained_failures, store
 from kgrag_assets.lake.lake import Lake
+from kgrag_assets.models.embedders import Embedder, EmbeddingError
+from kgrag_assets.models.errors import ModelUnavailableError
 from kgrag_assets.ranking.rank import RANKER_VERSION, rank_contexts
+from kgrag_assets.ranking.scorers import make_scorer
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
 from kgrag_assets.rows.ranked_contexts import RANKED_CONTEXTS
 from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
+from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.options import task_settings
 from kgrag_assets.settings import Settings, SettingsError
@@ -22,15 +26,15 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     """Make the asset of this room."""
 
     @dg.asset(
-        deps=["candidate_pairs", "retrieved_subgraphs", TASK_OPTIONS],
+        deps=["schema_attributes", "candidate_pairs", "retrieved_subgraphs", TASK_OPTIONS],
         partitions_def=TASKS,
         group_name="ranking",
         code_version=f"{RANKER_VERSION}/{settings.ranking.model_dump_json()}",
         owners=OWNERS,
         kinds={"polars", "parquet"},
         automation_condition=when_content_changed(),
-        description="Triples by cosine, paths by the frequency of their relations with length normalisation; the best "
-        "few of each pair. A pair without any fact says so.",
+        description="The best few facts of each pair, ranked by the frequency of relations, by cosine, by a "
+        "cross-encoder or not at all, near-duplicates once. A pair without any fact says so.",
         metadata=table_metadata(RANKED_CONTEXTS),
         check_specs=[
             dg.AssetCheckSpec(
@@ -40,14 +44,19 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             )
         ],
     )
-    def ranked_contexts(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
+    def ranked_contexts(
+        context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], embedder: dg.ResourceParam[Embedder]
+    ) -> dg.MaterializeResult:
         task = context.partition_key
-        with explained_failures(SchemaError, SettingsError), lake.lock("ranked_contexts", task):
+        failures = explained_failures(SchemaError, SettingsError, EmbeddingError, ModelUnavailableError)
+        with failures, lake.lock("ranked_contexts", task):
             options = task_settings(lake, settings, task)
             ranked = rank_contexts(
+                lake.read(SCHEMA_ATTRIBUTES, task),
                 lake.read(RETRIEVED_SUBGRAPHS, task),
                 lake.read(CANDIDATE_PAIRS, task),
                 options.ranking,
+                make_scorer(options.ranking, embedder),
                 lake.read(RANKED_CONTEXTS, task),
             )
             frame = ranked.frame
@@ -60,6 +69,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 RANKED_CONTEXTS,
                 task,
                 frame,
+                method=options.ranking.method,
                 pairs_with_facts=told.height,
                 pairs_without_facts=frame.height - told.height,
                 first_facts=markdown_table(first),

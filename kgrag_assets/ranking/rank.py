@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from kgrag_assets.lake.lake import difference
+from kgrag_assets.ranking.facts import RankableFact, likeness, rankable, reading, words_of
+from kgrag_assets.ranking.scorers import FactScorer, PairFacts
 from kgrag_assets.rows.keys import Part, key_of
 from kgrag_assets.rows.pairs import PAIR_NAMES
 from kgrag_assets.rows.ranked_contexts import RANKED_CONTEXTS
 from kgrag_assets.rows.table import ROW_KEY
+from kgrag_assets.schemas.attribute import attributes_of
 from kgrag_assets.settings import RankingSettings
 
-RANKER_VERSION = "ranker-1"
+RANKER_VERSION = "ranker-2"
 
-# Scores are kept with this many decimals: they are part of a context's key, and the last bits of a cosine
-# differ between machines.
-SCORE_DECIMALS = 3
-# Facts below this are counted, not shown: on real schemas and a general graph those that a person would call
-# on-topic lie above it and chance neighbours ("both columns are of a claim, a claim is a concept") below.
-SHOWN_FROM = 0.45
 # Among equals: an entity that both name says more than a triple near both, and that more than a path.
 _KIND_ORDER = {"shared_entity": 0, "triple": 1, "path": 2}
-
-
-@dataclass(frozen=True)
-class RankableFact:
-    """A fact of a subgraph with what ranking looks at; ``row`` is the fact as stored."""
-
-    method: str
-    kind: str
-    text: str
-    score: float
-    relations: tuple[str, ...]
-    row: Mapping[str, Any]
+FUSED = "fusion"
 
 
 @dataclass(frozen=True)
@@ -60,108 +44,105 @@ class Ranking:
     considered: int
 
 
-def rank_facts(facts: Sequence[RankableFact], top_n: int) -> Ranking:
+def rank_facts(scored: Sequence[RankableFact], settings: RankingSettings, *, ordered: bool = True) -> Ranking:
     """Order the facts of one pair, of all methods, and keep the best.
 
-    All scores are on one scale, "how near the fact lies to both attributes" in 0..1, so the methods are merged
-    by score. A triple keeps its score (its cosines). A path's is weighed by its relations, after the path
-    ranking of KG-RAG4SM (Ma et al., "Knowledge Graph-based Retrieval-Augmented Generation for Schema Matching",
-    arXiv 2501.08686):
-    a relation that stands in many of the paths found for this pair is what the two have to do with each other,
-    and the sum over a path is divided by its length, so that long paths do not win by having more relations.
-    Among equal scores a shared entity stands before a triple and a triple before a path. Facts whose texts differ
-    in case, spaces, punctuation or direction of reading only count once, the best of them.
+    All scores are on one scale, so the methods are merged by score; among equal scores a shared entity stands before a
+    triple and a triple before a path. Facts of equal reading count once, the best of them, and so do near-duplicates:
+    facts that share ``near_duplicate`` of their words (Jaccard index) with one that is kept.
 
     Args:
-        facts: the facts of one pair.
-        top_n: how many are kept.
+        scored: the facts of one pair with the scores that decide.
+        settings: ``top_n``, ``min_score``, ``near_duplicate``.
+        ordered: False keeps the order given and leaves out nothing for its score.
 
     Returns:
-        The best facts with their final scores, of those that reach ``SHOWN_FROM``, and how many were ranked.
+        The best facts, and how many distinct ones were ranked.
     """
-    weighed = _weigh_paths(facts)
-    weighed.sort(key=lambda fact: (-fact.score, _KIND_ORDER[fact.kind], fact.text))
+    facts = list(scored)
+    if ordered:
+        facts.sort(key=lambda fact: (-fact.score, _KIND_ORDER[fact.kind], fact.text))
     distinct: dict[tuple[str, ...], RankableFact] = {}
-    for fact in weighed:
-        distinct.setdefault(_reading(fact), fact)
-    shown = [fact for fact in distinct.values() if fact.score >= SHOWN_FROM]
-    return Ranking(tuple(shown[:top_n]), spoke=bool(shown), considered=len(distinct))
-
-
-def _weigh_paths(facts: Sequence[RankableFact]) -> list[RankableFact]:
-    paths = [fact for fact in facts if fact.kind == "path"]
-    # In how many paths a relation stands, not how often: one long walk must not vote for itself.
-    standing = Counter(relation for path in paths for relation in set(path.relations))
-    weighed: list[RankableFact] = []
     for fact in facts:
-        score = fact.score
-        if fact.kind == "path" and fact.relations:
-            frequency = sum(standing[relation] for relation in fact.relations) / (len(fact.relations) * len(paths))
-            score *= 0.5 + 0.5 * frequency
-        weighed.append(replace(fact, score=round(score, SCORE_DECIMALS)))
-    return weighed
-
-
-_WORD = re.compile(r"\w+")
-
-
-def _reading(fact: RankableFact) -> tuple[str, ...]:
-    """Return the words of a text in order; of a path or triple, its statements in any order."""
-    edges = fact.row["edges"]
-    if edges:
-        return tuple(
-            sorted(
-                " ".join(
-                    _WORD.findall(f"{edge['head_label']} {edge['relation_label']} {edge['tail_label']}".casefold())
-                )
-                for edge in edges
-            )
-        )
-    return tuple(_WORD.findall(fact.text.casefold()))
+        distinct.setdefault(reading(fact), fact)
+    speaking = [fact for fact in distinct.values() if not ordered or fact.score >= settings.min_score]
+    best: list[RankableFact] = []
+    words: list[frozenset[str]] = []
+    for fact in speaking:
+        if len(best) >= settings.top_n:
+            break
+        mine = words_of(fact)
+        if all(likeness(mine, other) < settings.near_duplicate for other in words):
+            best.append(fact)
+            words.append(mine)
+    return Ranking(tuple(best), spoke=bool(speaking), considered=len(distinct))
 
 
 def rank_contexts(
-    subgraphs: pl.DataFrame, candidates: pl.DataFrame, settings: RankingSettings, existing: pl.DataFrame
+    attributes: pl.DataFrame,
+    subgraphs: pl.DataFrame,
+    candidates: pl.DataFrame,
+    settings: RankingSettings,
+    scorer: FactScorer,
+    existing: pl.DataFrame,
 ) -> RankedRows:
     """Rank the facts of every candidate pair; a pair without any has a row that says so.
 
     The key of a row hashes the facts that it shows, not the subgraphs they came from: when the graph changes
-    and a pair's best facts do not, the pair's context, and every judgment of it, stands.
+    and a pair's best facts do not, the pair's context, and every judgment of it, stands. Pairs whose subgraphs are
+    those that were ranked before, in the same way, are not scored again.
 
     Args:
-        subgraphs: rows of ``retrieved_subgraphs`` of one task; those of other pairs are not looked at.
+        attributes: rows of ``schema_attributes`` of one task.
+        subgraphs: rows of ``retrieved_subgraphs``; those of other pairs are not looked at. Of a pair that has a fused
+            one, only that is.
         candidates: rows of ``candidate_pairs``.
-        settings: ``top_n`` is used.
+        settings: how many facts, and which.
+        scorer: the method that gives facts their scores.
         existing: rows of ``ranked_contexts`` as they are.
+
+    Raises:
+        ModelUnavailableError: the scorer's model cannot be used.
     """
-    by_pair: dict[str, list[RankableFact]] = {}
-    ordered = subgraphs.sort("pair_id", "method")
-    for pair_id, method, facts in ordered.select("pair_id", "method", "facts").iter_rows():
-        by_pair.setdefault(pair_id, []).extend(_rankable(method, facts))
-    rows: list[dict[str, object]] = []
-    for pair in candidates.select(PAIR_NAMES).iter_rows(named=True):
-        ranking = rank_facts(by_pair.get(pair["pair_id"], ()), settings.top_n)
-        rows.append(_row(pair, ranking, settings.top_n))
-    wanted = RANKED_CONTEXTS.frame(rows)
-    todo = difference(wanted, existing)
-    return RankedRows(frame=wanted, kept=todo.kept.height, computed=todo.missing.height, removed=todo.removed)
+    found = _by_pair(subgraphs)
+    by_id = attributes_of(attributes)
+    known = {row["ranked_from"]: row for row in existing.iter_rows(named=True)}
+    way = key_of(RANKER_VERSION, scorer.version, settings.method, settings.top_n, settings.min_score)
+    way = key_of(way, settings.near_duplicate)
+    rows: list[dict[str, object] | None] = []
+    todo: list[tuple[int, Mapping[str, Any], str, PairFacts]] = []
+    columns = [*PAIR_NAMES, "source_attribute_id", "target_attribute_id"]
+    for row in candidates.select(columns).iter_rows(named=True):
+        keys, facts = found.get(row["pair_id"], ([], []))
+        source, target = by_id[row.pop("source_attribute_id")], by_id[row.pop("target_attribute_id")]
+        texts = [source.column_name, source.column_description, target.column_name, target.column_description]
+        # The task and the pair are in it: a row is found again by this alone.
+        ranked_from = key_of("ranked", way, row["task"], row["pair_id"], list(keys), texts)
+        rows.append(known.get(ranked_from))
+        if rows[-1] is None:
+            todo.append((len(rows) - 1, row, ranked_from, PairFacts(source, target, tuple(facts))))
+    for (place, pair, ranked_from, _), scored in zip(todo, scorer.scored([entry[3] for entry in todo]), strict=True):
+        ranking = rank_facts(scored, settings, ordered=scorer.ordered)
+        rows[place] = _row(pair, ranking, settings, ranked_from)
+    wanted = RANKED_CONTEXTS.frame([row for row in rows if row is not None])
+    diff = difference(wanted, existing)
+    return RankedRows(frame=wanted, kept=diff.kept.height, computed=diff.missing.height, removed=diff.removed)
 
 
-def _rankable(method: str, facts: Iterable[Mapping[str, Any]]) -> list[RankableFact]:
-    return [
-        RankableFact(
-            method=method,
-            kind=fact["kind"],
-            text=fact["text"],
-            score=float(fact["score"]),
-            relations=tuple(edge["relation"] for edge in fact["edges"]),
-            row=fact,
-        )
-        for fact in facts
-    ]
+def _by_pair(subgraphs: pl.DataFrame) -> dict[str, tuple[list[str], list[RankableFact]]]:
+    fused = subgraphs.filter(pl.col("method") == FUSED)
+    if fused.height:
+        subgraphs = pl.concat([fused, subgraphs.join(fused.select("pair_id"), on="pair_id", how="anti")])
+    found: dict[str, tuple[list[str], list[RankableFact]]] = {}
+    ordered = subgraphs.sort("pair_id", "method").select("pair_id", "method", "facts", ROW_KEY)
+    for pair_id, method, facts, key in ordered.iter_rows():
+        keys, mine = found.setdefault(pair_id, ([], []))
+        keys.append(key)
+        mine.extend(rankable(method, facts))
+    return found
 
 
-def _row(pair: Mapping[str, Any], ranking: Ranking, top_n: int) -> dict[str, object]:
+def _row(pair: Mapping[str, Any], ranking: Ranking, settings: RankingSettings, ranked_from: str) -> dict[str, object]:
     facts = [
         {
             "fact_id": fact.row["fact_id"],
@@ -182,5 +163,9 @@ def _row(pair: Mapping[str, Any], ranking: Ranking, top_n: int) -> dict[str, obj
         "status": "context" if ranking.spoke else "no_subgraph",
         "facts": facts,
         "facts_considered": ranking.considered,
-        ROW_KEY: key_of("context", RANKER_VERSION, pair["task"], pair["pair_id"], content, top_n, ranking.spoke),
+        "ranking": settings.method,
+        "ranked_from": ranked_from,
+        ROW_KEY: key_of(
+            "context", settings.method, pair["task"], pair["pair_id"], content, settings.top_n, ranking.spoke
+        ),
     }

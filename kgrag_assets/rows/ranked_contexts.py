@@ -33,6 +33,7 @@ RANKED_CONTEXTS = Table(
         Column("facts", pl.List(RANKED_FACT), "The facts kept, best first; an empty list where there is none."),
         Column("facts_considered", pl.Int32, "How many distinct facts were ranked."),
         Column("ranking", pl.String, "The method of ranking: frequency, cosine, cross_encoder or none."),
+        Column("ranked_from", pl.String, "Hash of what was ranked and how; not in row_key, since it shows no fact."),
         ROW_KEY_COLUMN,
     ),
     key=("task", "pair_id"),

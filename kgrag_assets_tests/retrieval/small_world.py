@@ -106,6 +106,7 @@ def candidates(schema: pl.DataFrame) -> pl.DataFrame:
                 "target_column": target_column,
                 "source_attribute_id": source,
                 "target_attribute_id": target,
+                "pairs_covered": 1,
                 "row_key": key_of(source, target),
             }
             for name, dtype in CANDIDATE_PAIRS.schema.items():
