@@ -217,11 +217,32 @@ class EvaluationSettings(_Section):
     seed: int = 20240513
 
 
+class AblationSettings(_Section):
+    """Which parts of the method the ablation report varies, and over which values.
+
+    Its matrix has a cell for each combination, where the parts make a difference: without facts there is nothing to
+    rank, and the offline judge has no gate. ``retrieval`` names methods joined by ``+``, ``none`` for no facts, and
+    ``fusion(a+b)`` for methods fused by reciprocal rank.
+    """
+
+    query_forms: tuple[Literal["concept", "question"], ...] = ("concept", "question")
+    retrieval: tuple[str, ...] = ("none", "vector_triples", "entity_paths", "fusion(vector_triples+entity_paths)")
+    rankings: tuple[Literal["frequency", "cosine", "cross_encoder", "none"], ...] = ("frequency", "cosine", "none")
+    top_n: tuple[int, ...] = (1, 2)
+    gates: tuple[bool, ...] = (True, False)
+    judges: tuple[Literal["offline", "openai", "ollama"], ...] = ("offline",)
+    max_hops: tuple[int, ...] = Field((1, 2, 3), description="Sensitivity: depth of the path search.")
+    top_k: tuple[int, ...] = Field((1, 3, 5), description="Sensitivity: seeds and triples for each attribute.")
+    thresholds: tuple[int, ...] = Field((3, 5, 7, 9), description="Sensitivity: relevance from which facts decide.")
+    most_cells: int = Field(500, ge=1, description="A larger matrix is refused before anything is paid for.")
+
+
 _NOT_BY_A_TASK = {
     "judging": frozenset(
         {
             "api_key_env",
             "base_url",
+            "batch",
             "few_shot",
             "max_cost_usd",
             "max_total_tokens",
@@ -252,6 +273,7 @@ class Settings(BaseSettings):
     second_judge: LanguageModelSettings = LanguageModelSettings()
     mapping: MappingSettings = MappingSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
+    ablation: AblationSettings = AblationSettings()
 
     def for_task(self, options: dict[str, Any], origin: str) -> Settings:
         """Return these settings with a task's own options laid over them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -103,3 +104,9 @@ def written_metadata(written: Written, *, kept: int, computed: int, removed: int
         "path": dg.MetadataValue.path(str(written.path)),
         **more,
     }
+
+
+def picture(png: bytes, alternative: str) -> dg.MarkdownMetadataValue:
+    """Show a PNG in the UI; it lies in the metadata itself, so keep it small."""
+    words = cell(alternative).replace("(", " ").replace(")", " ")
+    return dg.MetadataValue.md(f"![{words}](data:image/png;base64,{base64.b64encode(png).decode()})")
