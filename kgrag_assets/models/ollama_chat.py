@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ollama
@@ -35,22 +36,24 @@ class OllamaChat:
         structured: Structured = "auto",
         max_retries: int = 3,
         pause: Pause | None = None,
+        on_wait: Callable[[float], None] | None = None,
     ) -> None:
         self.model = model
         self._server = server
         self._max_retries = max_retries
+        self._on_wait = on_wait
         self.pause = pause or Pause()
         self._format = StructuredOutput(structured, "KGRAG_JUDGING__STRUCTURED")
-        # A hosted Ollama model has a price that we do not know; one's own server has none.
-        hosted = host_of(server.base_url).endswith("ollama.com") or model.endswith(("-cloud", ":cloud"))
-        self._price = None if hosted else FREE
+        self._price = None if is_hosted(server.base_url, model) else FREE
 
     def ask(self, request: ChatRequest) -> ChatReply:
         """Ask once, with retries; see ``ChatModel``."""
         return asked(
             lambda: self._format.ask(
                 request.json_schema,
-                lambda schema: with_retries(lambda: self._call(request, schema), self._max_retries, self.pause),
+                lambda schema: with_retries(
+                    lambda: self._call(request, schema), self._max_retries, self.pause, self._on_wait
+                ),
             ),
             self._price,
             self._server.key,
@@ -80,6 +83,11 @@ class OllamaChat:
                 raise FormatRefused(failure, names_format=named) from None
             raise failure_of(error, self._server, self.model) from None
         return _reply_of(response)
+
+
+def is_hosted(base_url: str, model: str) -> bool:
+    """Say whether a model runs at Ollama's own site: then it has a price, which we do not know."""
+    return host_of(base_url).endswith("ollama.com") or model.endswith(("-cloud", ":cloud"))
 
 
 def context_for(request: ChatRequest) -> int:

@@ -61,6 +61,23 @@ def connect(base_url: str | None, timeout_s: float) -> OllamaServer:
     return OllamaServer(url, client, last, os.environ.get("OLLAMA_API_KEY", ""))
 
 
+def require_model(server: OllamaServer, model: str) -> None:
+    """Ask the server whether it has a model.
+
+    Raises:
+        ModelUnavailableError: it has not, or does not answer; the message says what to do.
+    """
+    try:
+        server.client.show(model)
+    except CLIENT_ERRORS as error:
+        failure = failure_of(error, server, model)
+        if isinstance(failure, ModelUnavailableError):
+            raise failure from None
+        # A server that answers chats and nothing else is no reason to stop; one that is not there is.
+        if isinstance(error, ConnectionError | httpx.ConnectError | httpx.TimeoutException):
+            raise ModelUnavailableError(str(failure)) from None
+
+
 def failure_of(error: Exception, server: OllamaServer, model: str) -> Exception:
     """Say what an exception of the client means: a ``TransientFailure``, or that the model is unavailable."""
     host = host_of(server.base_url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, cast
 
 import openai
@@ -34,11 +35,13 @@ class OpenAIChat:
         structured: Structured = "auto",
         max_retries: int = 3,
         pause: Pause | None = None,
+        on_wait: Callable[[float], None] | None = None,
         prices: PriceList | None = None,
     ) -> None:
         self.model = model
         self._server = server
         self._max_retries = max_retries
+        self._on_wait = on_wait
         self.pause = pause or Pause()
         self._price = (prices or default_prices()).price(server.base_url, model)
         self._format = StructuredOutput(structured, "KGRAG_JUDGING__STRUCTURED")
@@ -51,7 +54,9 @@ class OpenAIChat:
         return asked(
             lambda: self._format.ask(
                 request.json_schema,
-                lambda schema: with_retries(lambda: self._call(request, schema), self._max_retries, self.pause),
+                lambda schema: with_retries(
+                    lambda: self._call(request, schema), self._max_retries, self.pause, self._on_wait
+                ),
             ),
             self._price,
             self._server.key,

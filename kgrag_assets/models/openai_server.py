@@ -39,7 +39,7 @@ def connect(base_url: str | None, api_key_env: str, timeout_s: float, what: str)
     Raises:
         ModelUnavailableError: the URL is not one, or the key is missing and the server is not on this machine.
     """
-    url = checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL, "base_url")
+    url = checked_url(server_url(base_url), "base_url")
     key = key_from_environment(api_key_env, url, what)
     # Retries are ours: they are counted, obey Retry-After up to a bound, and can be interrupted.
     client = openai.OpenAI(
@@ -51,6 +51,11 @@ def connect(base_url: str | None, api_key_env: str, timeout_s: float, what: str)
         http_client=openai.DefaultHttpxClient(trust_env=not is_loopback(url)),
     )
     return OpenAIServer(url, key, api_key_env, client)
+
+
+def server_url(base_url: str | None) -> str:
+    """Return the endpoint: as given, or of the client's environment variable, or OpenAI itself."""
+    return base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
 
 
 def failure_of(error: Exception, server: OpenAIServer, model: str) -> Exception:

@@ -57,7 +57,9 @@ def retry_after_seconds(header: str | None, now: datetime | None = None) -> floa
     return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - the test for nan
 
 
-def with_retries(call: Callable[[], T], max_retries: int, pause: Pause) -> T:
+def with_retries(
+    call: Callable[[], T], max_retries: int, pause: Pause, on_wait: Callable[[float], None] | None = None
+) -> T:
     """Call until it succeeds, fails for good, or the retries are used up.
 
     Waits double from half a second up to 30 s, with some chance in them so that threads that were refused
@@ -67,6 +69,7 @@ def with_retries(call: Callable[[], T], max_retries: int, pause: Pause) -> T:
         call: raises ``TransientFailure`` for what may pass; any other exception ends it.
         max_retries: calls after the first.
         pause: how to wait.
+        on_wait: told of a pause, in seconds, that the server itself asked for: others should wait, too.
 
     Raises:
         TransientFailure: the last one, when the retries are used up, the server asks for too long a pause,
@@ -85,6 +88,8 @@ def with_retries(call: Callable[[], T], max_retries: int, pause: Pause) -> T:
                 raise
             else:
                 wait = failure.retry_after_s
+                if on_wait is not None:
+                    on_wait(wait)
             if not pause.wait(wait):
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
