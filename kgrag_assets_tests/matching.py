@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from kgrag_assets.judging.protocol import Evidence, JudgePair
+from kgrag_assets.rows.attribute_groups import ATTRIBUTE_GROUPS
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS
 from kgrag_assets.rows.keys import attribute_id_of, key_of, pair_id_of
@@ -126,6 +127,7 @@ def candidates(blocking_scores: Mapping[tuple[str, str], float], **signals: floa
                 **pair_names(source, target),
                 "source_attribute_id": source_id,
                 "target_attribute_id": target_id,
+                "pairs_covered": 1,
                 **dict.fromkeys([name for name in CANDIDATE_PAIRS.names if "_rank_" in name], 1),
                 **SIGNALS,
                 "bm25": 1.0,
@@ -136,6 +138,40 @@ def candidates(blocking_scores: Mapping[tuple[str, str], float], **signals: floa
             }
         )
     return CANDIDATE_PAIRS.frame(rows)
+
+
+def groups(frame: pl.DataFrame, members: Mapping[str, str] | None = None) -> pl.DataFrame:
+    """Make ``attribute_groups``: each attribute by itself, but for members by their representative's name.
+
+    Args:
+        frame: rows of ``schema_attributes``.
+        members: ``table.column`` of a member with that of its representative, within a side.
+    """
+    by_name = {
+        (row["side"], f"{row['table_name']}.{row['column_name']}"): row["attribute_id"]
+        for row in frame.iter_rows(named=True)
+    }
+    stands_for = {
+        by_name[side, member]: by_name[side, representative]
+        for member, representative in (members or {}).items()
+        for side in ("source", "target")
+        if (side, member) in by_name and (side, representative) in by_name
+    }
+    names = ("task", "side", "attribute_id", "table_name", "column_name")
+    rows = [dict(zip(names, row, strict=True)) for row in frame.select(names).iter_rows()]
+    chosen = [stands_for.get(row["attribute_id"], row["attribute_id"]) for row in rows]
+    return ATTRIBUTE_GROUPS.frame(
+        [
+            {
+                **row,
+                "representative_id": representative,
+                "group_size": chosen.count(representative),
+                "reason": "",
+                "row_key": key_of("group", row["attribute_id"], representative),
+            }
+            for row, representative in zip(rows, chosen, strict=True)
+        ]
+    )
 
 
 def judgment(
@@ -152,6 +188,17 @@ def judgment(
         "score": score,
         "reason": "because",
         "cited_facts": [],
+        "unknown_citations": [],
+        "relevance": None,
+        "gate": "off",
+        "own_answer": None,
+        "own_score": None,
+        "conflict": None,
+        "votes": 0 if score is None else 1,
+        "votes_for": 0,
+        "second_answer": None,
+        "second_score": None,
+        "disagreement": None,
         "context_key": "context",
         "request_hash": None,
         "tokens_in": 0,
@@ -187,6 +234,8 @@ def contexts(facts: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> pl.D
                 for rank, (fact_id, text) in enumerate(found, start=1)
             ],
             "facts_considered": len(found),
+            "ranking": "frequency",
+            "ranked_from": key_of("from", source, target, [list(entry) for entry in found]),
             "row_key": key_of(source, target, [list(entry) for entry in found]),
         }
         for (source, target), found in facts.items()

@@ -14,6 +14,7 @@ from kgrag_assets.judging.stage import judge_task
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.errors import ModelUnavailableError
 from kgrag_assets.models.ledger import CallLedger
+from kgrag_assets.rows.attribute_groups import ATTRIBUTE_GROUPS
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
 from kgrag_assets.rows.llm_judgments import ANSWERED_STATUSES, LLM_JUDGMENTS
 from kgrag_assets.rows.ranked_contexts import RANKED_CONTEXTS
@@ -27,10 +28,10 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     """Make the asset of this room."""
 
     @dg.asset(
-        deps=["schema_attributes", "candidate_pairs", "ranked_contexts", TASK_OPTIONS],
+        deps=["schema_attributes", "attribute_groups", "candidate_pairs", "ranked_contexts", TASK_OPTIONS],
         partitions_def=TASKS,
         group_name="judging",
-        code_version=judge_version(settings.judging),
+        code_version=judge_version(settings),
         owners=OWNERS,
         kinds={settings.judging.judge if settings.judging.judge != "offline" else "python", "parquet"},
         automation_condition=when_content_changed(),
@@ -52,10 +53,12 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             options = task_settings(lake, settings, task)
             judged = judge_task(
                 attributes=lake.read(SCHEMA_ATTRIBUTES, task),
+                groups=lake.read(ATTRIBUTE_GROUPS, task),
                 candidates=lake.read(CANDIDATE_PAIRS, task),
                 contexts=lake.read(RANKED_CONTEXTS, task),
                 existing=lake.read(LLM_JUDGMENTS, task),
-                judge=make_judge(options.judging, ledger),
+                judge=make_judge(options, ledger),
+                values=options.judging.values,
                 start_progress=lambda total: progress.track(f"judging {task}", total),
             )
             frame = judged.frame
@@ -67,6 +70,11 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 task,
                 frame,
                 pairs_judged_now=judged.computed,
+                calls=frame["request_hash"].drop_nulls().n_unique(),
+                gate=markdown_table(frame.group_by("gate").len("pairs").sort("gate")),
+                conflicts=int(frame["conflict"].fill_null(value=False).sum()),
+                disagreements=int(frame["disagreement"].fill_null(value=False).sum()),
+                unknown_citations=int((frame["unknown_citations"].list.len() > 0).sum()),
                 statuses=markdown_table(frame.group_by("parse_status").len("pairs").sort("parse_status")),
                 score_histogram=histogram(frame["score"]),
                 most_certain=markdown_table(

@@ -1,44 +1,58 @@
-"""The judge that asks a language model, pair by pair, through the ledger."""
+"""The judge that asks a language model, through the ledger, in the form of prompt that the settings name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from queue import Empty, SimpleQueue
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
-from kgrag_assets.judging.parsing import ParsedAnswer, parse_answer
-from kgrag_assets.judging.prompt import ANSWER_SCHEMA, build_messages, fact_labels, prompt_template
+from kgrag_assets.judging.parsing import ParsedAnswer
+from kgrag_assets.judging.prompt import PromptForm, Question
 from kgrag_assets.judging.protocol import JudgePair, Judgment
-from kgrag_assets.models.chat import REPLIED_STATUSES, ChatModel, ChatReply, ChatRequest, Message
-from kgrag_assets.models.errors import ModelUnavailableError
-from kgrag_assets.models.ledger import CallLedger, ask_once
+from kgrag_assets.judging.voting import Share, judgment_of, shares_of, with_second
+from kgrag_assets.models.asking_many import ask_many
+from kgrag_assets.models.chat import REPLIED_STATUSES, ChatModel, ChatReply, ChatRequest
+from kgrag_assets.models.ledger import CallLedger
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.settings import JudgingSettings
 
 # Part of the key: answers read by other rules are judged anew (from the ledger, without a call).
-PARSER_VERSION = 1
-
-# So many failures in a row, each after its own retries, say that the server is down.
-MOST_FAILURES_IN_A_ROW = 20
-
-# The main thread looks up this often: with polars in the process, whose signal handler restarts system
-# calls, Ctrl-C does not end a wait that has no end of its own.
-_GLANCE_S = 0.25
+PARSER_VERSION = 2
+# Several answers to one question differ only where the model may choose: at temperature 0 they would be one.
+VOTING_TEMPERATURE = 0.7
 
 
 class LlmJudge:
-    """Asks a chat model about each pair, several at a time.
+    """Asks a chat model about pairs, several calls at a time.
 
-    Each answered call is in the ledger before anybody is told of it. ``score`` is the probability of a
-    match: the model's confidence if it says match, else one minus it; an answer without a confidence
-    counts as 0.75 or 0.25.
+    Each answered call is in the ledger before anybody is told of it. ``score`` is the probability of a match: the
+    model's confidence if it says match, else one minus it; an answer without a confidence counts as 0.75 or 0.25.
     """
 
-    def __init__(self, chat_model: ChatModel, ledger: CallLedger, settings: JudgingSettings, name: str) -> None:
+    def __init__(
+        self,
+        chat_model: ChatModel,
+        ledger: CallLedger,
+        settings: JudgingSettings,
+        name: str,
+        form: PromptForm,
+        second: LlmJudge | None = None,
+    ) -> None:
+        """Take model, ledger and prompt.
+
+        Args:
+            chat_model: whom to ask.
+            ledger: where answers are kept.
+            settings: parameters.
+            name: the provider.
+            form: how it is asked.
+            second: another judge whose word is set beside this one's.
+        """
         self._chat_model = chat_model
         self._ledger = ledger
         self._settings = settings
         self._name = name
+        self._form = form
+        self._second = second
 
     @property
     def name(self) -> str:
@@ -53,100 +67,122 @@ class LlmJudge:
     @property
     def prompt_version(self) -> str:
         """The template's name with a hash of its text."""
-        return prompt_template().version
+        return self._form.version
 
-    def key(self, pair: JudgePair) -> str:
-        """Hash the pair, its context, the question as asked, the model and its parameters."""
-        return key_of(
-            "judgment",
-            pair.task,
-            pair.pair_id,
-            pair.context_key,
-            self._name,
-            self.prompt_version,
-            PARSER_VERSION,
-            self._request(pair).request_hash,
-        )
+    def questions(self, pairs: Sequence[JudgePair]) -> list[tuple[Question, list[ChatRequest]]]:
+        """Write what is asked about pairs: each call with its requests, one for each answer that is wanted."""
+        return [(question, self._requests(question)) for question in self._form.questions(pairs)]
 
-    def judge(self, pairs: Sequence[JudgePair], on_done: Callable[[Judgment], None] | None = None) -> list[Judgment]:
-        """Judge pairs; returns their judgments in order.
+    def keys(self, pairs: Sequence[JudgePair]) -> list[str]:
+        """Hash for each pair its context, the whole call that asks about it, the model and how answers are read."""
+        asked: dict[str, list[str]] = {}
+        for question, requests in self.questions(pairs):
+            hashes = [request.request_hash for request in requests]
+            asked |= {pair.pair_id: hashes for pair in question.pairs}
+        second = [None] * len(pairs) if self._second is None else self._second.keys(pairs)
+        return [
+            key_of(
+                "judgment",
+                pair.task,
+                pair.pair_id,
+                pair.context_key,
+                self._name,
+                self.prompt_version,
+                PARSER_VERSION,
+                asked[pair.pair_id],
+                self._settings.gate,
+                self._settings.gate_threshold,
+                other,
+            )
+            for pair, other in zip(pairs, second, strict=True)
+        ]
 
-        Args:
-            pairs: the pairs.
-            on_done: called after each, in the order in which answers come, from the calling thread.
+    def judge(
+        self,
+        pairs: Sequence[JudgePair],
+        wanted: Collection[str] | None = None,
+        on_done: Callable[[Judgment], None] | None = None,
+    ) -> list[Judgment]:
+        """Judge pairs; see ``Judge``.
 
         Raises:
-            ModelUnavailableError: the model cannot be asked, or the server has failed many times in a row.
-                What was answered before is in the ledger, and a rerun asks only for the rest.
+            ModelUnavailableError: the model cannot be asked, a budget is spent, or the server has failed many times in
+                a row. What was answered before is in the ledger, and a rerun asks only for the rest.
             LakeError: the ledger cannot be written.
         """
-        self._chat_model.pause.reset()
-        executor = ThreadPoolExecutor(self._settings.concurrency, thread_name_prefix="judge")
-        futures: list[Future[Judgment]] = []
-        done: SimpleQueue[Future[Judgment]] = SimpleQueue()
-        failures = 0
-        try:
-            for pair in pairs:
-                future = executor.submit(self._judge_one, pair)
-                futures.append(future)
-                future.add_done_callback(done.put)
-            for _ in futures:
-                judgment = _next(done).result()
-                if on_done is not None:
-                    on_done(judgment)
-                failures = failures + 1 if judgment.parse_status in ("timeout", "rate_limited", "error") else 0
-                if failures >= MOST_FAILURES_IN_A_ROW:
-                    raise ModelUnavailableError(
-                        f"{self._name} model {self.model} failed {failures} calls in a row, the last one with: "
-                        f"{judgment.reason}; answered calls are kept, run again when the server is well"
-                    )
-        finally:
-            # Also on Ctrl-C: what waits gives up, what is under way ends and is kept, the rest is dropped.
-            self._chat_model.pause.interrupt()
-            executor.shutdown(wait=False, cancel_futures=True)
-            while wait([future for future in futures if not future.done()], timeout=_GLANCE_S).not_done:
-                pass
-            self._chat_model.pause.reset()
-        return [future.result() for future in futures]
+        chosen = {pair.pair_id for pair in pairs} if wanted is None else set(wanted)
+        asked = [
+            (question, requests)
+            for question, requests in self.questions(pairs)
+            if any(pair.pair_id in chosen for pair in question.pairs)
+        ]
+        # A second judge goes first: what is told when the first is done is then whole.
+        others = {} if self._second is None else {one.pair_id: one for one in self._second.judge(pairs, wanted)}
+        judgments: dict[str, Judgment] = {}
+        requests = [request for _, mine in asked for request in mine]
+        owners = [number for number, (_, mine) in enumerate(asked) for _ in mine]
+        replies: list[dict[int, ChatReply]] = [{} for _ in asked]
 
-    def _request(self, pair: JudgePair) -> ChatRequest:
-        return ChatRequest(
+        def answered(place: int, reply: ChatReply) -> None:
+            number = owners[place]
+            replies[number][place] = reply
+            question, mine = asked[number]
+            if len(replies[number]) < len(mine):
+                return
+            for judgment in self._judgments(question, mine, [replies[number][one] for one in sorted(replies[number])]):
+                if judgment.pair_id in chosen:
+                    other = others.get(judgment.pair_id)
+                    whole = judgment if other is None else with_second(judgment, other)
+                    judgments[judgment.pair_id] = whole
+                    if on_done is not None:
+                        on_done(whole)
+
+        if requests:
+            tasks = {pair.task for question, _ in asked for pair in question.pairs}
+            ask_many(
+                self._chat_model,
+                self._ledger,
+                ", ".join(sorted(tasks)),
+                requests,
+                concurrency=self._settings.concurrency,
+                on_done=answered,
+            )
+        return [judgments[pair.pair_id] for pair in pairs if pair.pair_id in chosen]
+
+    def _requests(self, question: Question) -> list[ChatRequest]:
+        settings = self._settings
+        several = settings.answers > 1
+        request = ChatRequest(
             provider=self._name,
             model=self._chat_model.model,
-            messages=tuple(Message(message["role"], message["content"]) for message in build_messages(pair)),
-            temperature=self._settings.temperature,
-            max_tokens=self._settings.max_tokens,
-            json_schema=None if self._settings.structured == "none" else ANSWER_SCHEMA,
+            messages=question.messages,
+            temperature=max(settings.temperature, VOTING_TEMPERATURE) if several else settings.temperature,
+            max_tokens=question.max_tokens,
+            json_schema=None if settings.structured == "none" else question.json_schema,
         )
+        return [replace(request, seed=seed) for seed in range(1, settings.answers + 1)] if several else [request]
 
-    def _judge_one(self, pair: JudgePair) -> Judgment:
-        request = self._request(pair)
-        reply, _ = ask_once(self._chat_model, self._ledger, pair.task, request)
-        labels = fact_labels(pair)
-        parsed = _read(reply, list(labels))
-        return Judgment(
-            pair_id=pair.pair_id,
-            parse_status=parsed.status,
-            answer=parsed.answer,
-            score=parsed.score,
-            reason=parsed.reason,
-            cited_facts=tuple(labels[label] for label in parsed.cited_facts),
-            request_hash=request.request_hash,
-            tokens_in=reply.tokens_in,
-            tokens_out=reply.tokens_out,
-            cost_usd=reply.cost_usd,
-        )
+    def _judgments(
+        self, question: Question, requests: Sequence[ChatRequest], replies: Sequence[ChatReply]
+    ) -> list[Judgment]:
+        read = [self._read(question, reply) for reply in replies]
+        shares = [Share() for _ in question.pairs]
+        for reply in replies:
+            parts = shares_of(reply.tokens_in, reply.tokens_out, reply.cost_usd, len(question.pairs))
+            shares = [share + part for share, part in zip(shares, parts, strict=True)]
+        return [
+            judgment_of(
+                pair,
+                [answers[place] for answers in read],
+                question.labels[place],
+                shares[place],
+                requests[0].request_hash,
+                self._settings,
+            )
+            for place, pair in enumerate(question.pairs)
+        ]
 
-
-def _next(done: SimpleQueue[Future[Judgment]]) -> Future[Judgment]:
-    while True:
-        try:
-            return done.get(timeout=_GLANCE_S)
-        except Empty:
-            continue
-
-
-def _read(reply: ChatReply, labels: list[str]) -> ParsedAnswer:
-    if reply.status in REPLIED_STATUSES:
-        return parse_answer(reply.text, labels, reply.status)
-    return ParsedAnswer(reply.status, reason=reply.error)
+    def _read(self, question: Question, reply: ChatReply) -> list[ParsedAnswer]:
+        if reply.status in REPLIED_STATUSES:
+            return self._form.read(question, reply.text, reply.status)
+        return [ParsedAnswer(reply.status, reason=reply.error)] * len(question.pairs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from kgrag_assets.blocking.signals import SIGNALS_VERSION
 from kgrag_assets.judging.protocol import Evidence, JudgePair, Judgment
@@ -56,8 +56,11 @@ class OfflineJudge:
         """Version of what is looked at."""
         return f"{OFFLINE_VERSION}/{SIGNALS_VERSION}"
 
-    def key(self, pair: JudgePair) -> str:
-        """Hash everything that decides the judgment: both attributes, the local signals, the facts, the version."""
+    def keys(self, pairs: Sequence[JudgePair]) -> list[str]:
+        """Hash everything that decides each judgment: both attributes, the local signals, the facts, the version."""
+        return [self._key(pair) for pair in pairs]
+
+    def _key(self, pair: JudgePair) -> str:
         return key_of(
             "offline judgment",
             self.prompt_version,
@@ -70,10 +73,17 @@ class OfflineJudge:
             [[fact.fact_id, fact.text, fact.kind, fact.method, float(fact.score)] for fact in pair.facts],
         )
 
-    def judge(self, pairs: Sequence[JudgePair], on_done: Callable[[Judgment], None] | None = None) -> list[Judgment]:
-        """Judge pairs, in order; ``on_done`` is called after each."""
+    def judge(
+        self,
+        pairs: Sequence[JudgePair],
+        wanted: Collection[str] | None = None,
+        on_done: Callable[[Judgment], None] | None = None,
+    ) -> list[Judgment]:
+        """Judge the wanted pairs, in order; ``on_done`` is called after each."""
         judgments = []
         for pair in pairs:
+            if wanted is not None and pair.pair_id not in wanted:
+                continue
             judgment = judge_pair(pair)
             judgments.append(judgment)
             if on_done is not None:
@@ -99,6 +109,8 @@ def judge_pair(pair: JudgePair) -> Judgment:
         score=score,
         reason=_sentence(points),
         cited_facts=() if fact is None else (fact.fact_id,),
+        gate="no_facts" if fact is None else "off",
+        votes_for=int(score >= 0.5),
     )
 
 

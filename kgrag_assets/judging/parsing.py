@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgrag_assets.models.json_objects import FoundObjects, find_objects, strict_object
 from kgrag_assets.judging.plain_verdicts import PlainVerdicts, has_negation, plain_verdicts
+from kgrag_assets.models.json_objects import FoundObjects, find_objects, strict_object
 
 # The score of an answer that names no confidence: surer than a coin, less sure than any stated certainty.
 DEFAULT_CONFIDENCE = 0.75
@@ -17,9 +17,10 @@ DEFAULT_CONFIDENCE = 0.75
 _REASON_LENGTH = 500
 _DISAGREE = "several answers that disagree"
 # Longer texts are no answers to this question, and searching them costs time.
-_LONGEST = 100_000
+LONGEST = 100_000
 _THOUGHT_TAG = re.compile(r"<(?P<closing>/?)(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
-_CITED = re.compile(r"^\W*(f\d+)\b", re.IGNORECASE)
+_CITED = re.compile(r"^\W*([fv]\d+)\b", re.IGNORECASE)
+MOST_RELEVANT = 10
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class ParsedAnswer:
 
     ``status`` is one of the parse statuses parsed, recovered, ambiguous, unparsed, empty, truncated.
     ``score`` is the probability of a match, 0..1. ``answer`` and ``score`` are None where nothing was read.
+    ``own_answer`` and ``own_score`` are those without the facts, ``relevance`` is the facts' (0..10): None where the
+    model was not asked, or did not say.
     """
 
     status: str
@@ -35,6 +38,10 @@ class ParsedAnswer:
     score: float | None = None
     reason: str = ""
     cited_facts: tuple[str, ...] = ()
+    unknown_citations: tuple[str, ...] = ()
+    relevance: int | None = None
+    own_answer: bool | None = None
+    own_score: float | None = None
 
 
 def parse_answer(text: str, fact_ids: Sequence[str], call_status: str = "answered") -> ParsedAnswer:
@@ -42,7 +49,8 @@ def parse_answer(text: str, fact_ids: Sequence[str], call_status: str = "answere
 
     Args:
         text: the model's text as it came.
-        fact_ids: ids of the facts that were shown; others that the answer cites are dropped and named.
+        fact_ids: ids of the facts that were shown; others that the answer cites are dropped and named in
+            ``unknown_citations``.
         call_status: answered or truncated; of a truncated text only a complete JSON object counts.
 
     Returns:
@@ -53,12 +61,12 @@ def parse_answer(text: str, fact_ids: Sequence[str], call_status: str = "answere
     text = text.strip().lstrip("\ufeff").strip()
     if not text:
         return ParsedAnswer("truncated" if truncated else "empty")
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST:
         return ParsedAnswer("truncated" if truncated else "unparsed")
     whole = strict_object(text)
     if whole is not None:
-        return _answer_of("parsed", whole, bool(whole["match"]), fact_ids)
-    rest = _without_thoughts(text)
+        return answer_of("parsed", whole, bool(whole["match"]), fact_ids)
+    rest = without_thoughts(text)
     if not rest:
         return ParsedAnswer("truncated" if truncated else "unparsed")
     return _recovered(rest, fact_ids, truncated=truncated)
@@ -84,7 +92,7 @@ def _from_objects(found: FoundObjects, plain: PlainVerdicts, fact_ids: Sequence[
         return ParsedAnswer("ambiguous", reason=_DISAGREE)
     if not decided:
         return ParsedAnswer("unparsed")
-    return _answer_of("recovered", found.answers[-1][0], decided.pop(), fact_ids)
+    return answer_of("recovered", found.answers[-1][0], decided.pop(), fact_ids)
 
 
 def _from_words(text: str, plain: PlainVerdicts) -> ParsedAnswer:
@@ -107,7 +115,8 @@ def score_of(answer: bool, confidence: float | None) -> float:
     return sure if answer else 1.0 - sure
 
 
-def _without_thoughts(text: str) -> str:
+def without_thoughts(text: str) -> str:
+    """Return a text without what a model wrote between thinking tags."""
     kept: list[str] = []
     position, thinking = 0, False
     for tag in _THOUGHT_TAG.finditer(text):
@@ -126,17 +135,32 @@ def _without_thoughts(text: str) -> str:
     return " ".join(kept).strip()
 
 
-def _answer_of(status: str, found: dict[str, Any], answer: bool, fact_ids: Sequence[str]) -> ParsedAnswer:
+def answer_of(status: str, found: dict[str, Any], answer: bool, fact_ids: Sequence[str]) -> ParsedAnswer:
+    """Read the other fields of an object that holds an answer; what is not as it should be counts as left out."""
     reason = found.get("reason")
     reason = " ".join(reason.split()) if isinstance(reason, str) else ""
     if len(reason) > _REASON_LENGTH:
         reason = reason[: _REASON_LENGTH - 6] + " [cut]"
     cited, unknown = _cited(found.get("facts"), fact_ids)
-    if unknown:
-        were = "was" if len(unknown) == 1 else "were"
-        note = f"cites {', '.join(unknown)}, which {were} not shown"
-        reason = f"{reason} ({note})" if reason else note
-    return ParsedAnswer(status, answer, score_of(answer, _confidence(found.get("confidence"))), reason, cited)
+    own = found.get("own_match")
+    own_answer = own if isinstance(own, bool) else None
+    return ParsedAnswer(
+        status,
+        answer,
+        score_of(answer, _confidence(found.get("confidence"))),
+        reason,
+        cited,
+        unknown_citations=unknown,
+        relevance=_relevance(found.get("relevance")),
+        own_answer=own_answer,
+        own_score=None if own_answer is None else score_of(own_answer, _confidence(found.get("own_confidence"))),
+    )
+
+
+def _relevance(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return round(value) if 0 <= value <= MOST_RELEVANT else None
 
 
 def _confidence(value: object) -> float | None:
@@ -153,7 +177,7 @@ def _confidence(value: object) -> float | None:
     return float(value) if math.isfinite(value) and 0 <= value <= 1 else None
 
 
-def _cited(value: object, fact_ids: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+def _cited(value: object, fact_ids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     known = {fact_id.casefold(): fact_id for fact_id in fact_ids}
     cited: list[str] = []
     unknown: list[str] = []
@@ -170,4 +194,4 @@ def _cited(value: object, fact_ids: Sequence[str]) -> tuple[tuple[str, ...], lis
                 unknown.append(shown)
         elif fact_id not in cited:
             cited.append(fact_id)
-    return tuple(cited), unknown[:5]
+    return tuple(cited), tuple(unknown[:5])

@@ -47,26 +47,46 @@ def _pairs(pairs: list[tuple[str, Any]]) -> Found:
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=lambda _name: None)
 
 
-def strict_object(text: str) -> Found | None:
-    """Return the object if the whole text is one that fits the schema: all fields, of their types, no other."""
+_ALWAYS = frozenset(("match", "confidence", "reason", "facts"))
+_WITH_GATE = _ALWAYS | {"own_match", "own_confidence", "relevance"}
+
+
+def whole_value(text: str) -> object:
+    """Return the value if the whole text is one JSON value; None where it is not."""
     try:
-        value = _DECODER.decode(text)
+        value: object = _DECODER.decode(text)
     # RecursionError: nested deeper than anybody means.
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or set(value) != {"match", "confidence", "reason", "facts"}:
-        return None
-    confidence, facts = value["confidence"], value["facts"]
+    return value
+
+
+def strict_object(text: str) -> Found | None:
+    """Return the object if the whole text is one that fits the schema: all fields, of their types, no other."""
+    value = whole_value(text)
+    return value if isinstance(value, dict) and fits_answer(value) else None
+
+
+def fits_answer(value: Found) -> bool:
+    """Say whether an object is an answer about one pair, with the fields of the gate or without."""
+    if set(value) not in (_ALWAYS, _WITH_GATE):
+        return False
+    facts = value["facts"]
     fits = (
         isinstance(value["match"], bool)
-        and isinstance(confidence, int | float)
-        and not isinstance(confidence, bool)
-        and 0 <= confidence <= 1
+        and _is_number(value["confidence"], 1)
         and isinstance(value["reason"], str)
         and isinstance(facts, list)
         and all(isinstance(fact, str) for fact in facts)
     )
-    return value if fits else None
+    if "relevance" not in value:
+        return fits
+    gated = isinstance(value["own_match"], bool) and _is_number(value["own_confidence"], 1)
+    return fits and gated and isinstance(value["relevance"], int) and _is_number(value["relevance"], 10)
+
+
+def _is_number(value: object, most: int) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def find_objects(text: str) -> FoundObjects:

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from kgrag_assets.judging.llm_judge import MOST_FAILURES_IN_A_ROW, LlmJudge
-from kgrag_assets.judging.prompt import prompt_template
-from kgrag_assets.judging.protocol import Evidence, Judgment
+from kgrag_assets.judging.llm_judge import LlmJudge
+from kgrag_assets.judging.prompt_pair import PairwisePrompt
+from kgrag_assets.judging.protocol import Evidence, JudgePair, Judgment
 from kgrag_assets.models import ollama_server as ollama_endpoint
 from kgrag_assets.models import openai_server as openai_endpoint
+from kgrag_assets.models.asking_many import MOST_FAILURES_IN_A_ROW
 from kgrag_assets.models.errors import ModelUnavailableError
 from kgrag_assets.models.ledger import CallLedger
 from kgrag_assets.models.ollama_chat import OllamaChat
@@ -45,7 +46,7 @@ def judge_for(server: OpenAIServer, ledger: CallLedger, pause: NotedPause, **opt
     settings = JudgingSettings(judge="openai", model=MODEL, base_url=server.url, **{"concurrency": 1, **options})
     endpoint = openai_endpoint.connect(server.url, "KGRAG_NO_SUCH_KEY", settings.timeout_s, "the test")
     chat = OpenAIChat(endpoint, MODEL, structured=settings.structured, max_retries=settings.max_retries, pause=pause)
-    return LlmJudge(chat, ledger, settings, "openai")
+    return LlmJudge(chat, ledger, settings, "openai", PairwisePrompt(settings))
 
 
 def test_judgments_come_in_order_with_their_evidence(
@@ -67,7 +68,7 @@ def test_judgments_come_in_order_with_their_evidence(
         assert judgment.request_hash is not None
         assert ledger.find(judgment.request_hash) is not None
 
-    judgments = judge.judge(pairs(8), on_done)
+    judgments = judge.judge(pairs(8), on_done=on_done)
     assert [judgment.pair_id for judgment in judgments] == [one.pair_id for one in pairs(8)]
     assert sorted(told, key=lambda judgment: judgment.pair_id) == sorted(judgments, key=lambda one: one.pair_id)
     assert threads == {threading.current_thread()}
@@ -136,7 +137,7 @@ def test_a_wrong_key_keeps_what_was_answered_and_cancels_the_rest(
     openai_server.on_asked = on_asked
     told: list[Judgment] = []
     with pytest.raises(ModelUnavailableError, match=MODEL):
-        judge_for(openai_server, ledger, pause).judge(pairs(50), told.append)
+        judge_for(openai_server, ledger, pause).judge(pairs(50), on_done=told.append)
     assert ledger.frame().height == 3
     assert len(told) == 3
     asked = len(openai_server.asked)
@@ -156,7 +157,7 @@ def test_ctrl_c_keeps_what_was_answered(openai_server: OpenAIServer, ledger: Cal
 
     judge = judge_for(openai_server, ledger, pause, concurrency=2)
     with pytest.raises(KeyboardInterrupt):
-        judge.judge(pairs(60), on_done)
+        judge.judge(pairs(60), on_done=on_done)
     kept = ledger.frame()
     assert 5 <= kept.height == len(openai_server.asked) < 60
     assert kept["status"].unique().to_list() == ["answered"]
@@ -185,28 +186,33 @@ def test_failures_between_answers_end_nothing(
 
 
 def test_what_decides_a_judgment_decides_its_key(
-    openai_server: OpenAIServer, ledger: CallLedger, pause: NotedPause, monkeypatch: pytest.MonkeyPatch
+    openai_server: OpenAIServer, ledger: CallLedger, pause: NotedPause
 ) -> None:
-    judge = judge_for(openai_server, ledger, pause)
+    def key_of(one: JudgePair, **options: Any) -> str:
+        return judge_for(openai_server, ledger, pause, **options).keys([one])[0]
+
     base = pair()
-    key = judge.key(base)
-    assert judge.key(pair()) == key
+    key = key_of(base)
+    assert key_of(pair()) == key
     # Other settings that decide no answer leave it alone.
-    assert judge_for(openai_server, ledger, pause, concurrency=9, timeout_s=1, max_retries=9).key(base) == key
+    assert key_of(base, concurrency=9, timeout_s=1, max_retries=9) == key
     others = [
-        judge.key(replace(base, context_key="other")),
-        judge.key(replace(base, task="other")),
-        judge.key(replace(base, facts=())),
-        judge.key(replace(base, facts=(replace(FACT, text="other"),))),
-        judge.key(pair(source=attribute("source", "pat", "dob", column_description="other"))),
-        judge.key(pair(target=attribute("target", "person", "other"))),
-        judge_for(openai_server, ledger, pause, temperature=0.5).key(base),
-        judge_for(openai_server, ledger, pause, max_tokens=400).key(base),
-        judge_for(openai_server, ledger, pause, structured="none").key(base),
+        key_of(replace(base, context_key="other")),
+        key_of(replace(base, task="other")),
+        key_of(replace(base, facts=())),
+        key_of(replace(base, facts=(replace(FACT, text="other"),))),
+        key_of(replace(base, values=(replace(FACT, kind="values"),))),
+        key_of(replace(base, target_tables=("other",))),
+        key_of(pair(source=attribute("source", "pat", "dob", column_description="other"))),
+        key_of(pair(target=attribute("target", "person", "other"))),
+        key_of(base, temperature=0.5),
+        key_of(base, max_tokens=400),
+        key_of(base, structured="none"),
+        key_of(base, gate=False),
+        key_of(base, gate_threshold=5),
+        key_of(base, answers=3),
+        key_of(base, description_tokens=20),
     ]
-    template = replace(prompt_template(), version="pairwise-v1@00000000")
-    monkeypatch.setattr("kgrag_assets.judging.llm_judge.prompt_template", lambda: template)
-    others.append(judge.key(base))
     assert len({key, *others}) == 1 + len(others)
     assert openai_server.asked == []
 
@@ -216,13 +222,13 @@ def test_facts_are_cited_by_their_own_ids(openai_server: OpenAIServer, ledger: C
     facts = (FACT, Evidence("other-id", "second", "path", "entity_paths", 0.1))
     (judgment,) = judge_for(openai_server, ledger, pause).judge([pair(facts=facts)])
     assert judgment.cited_facts == ("other-id",)
-    assert judgment.reason == "r (cites F3, which was not shown)"
+    assert judgment.unknown_citations == ("F3",)
 
 
 def test_ollama_judges_too(ollama_server: OllamaServer, ledger: CallLedger, pause: NotedPause) -> None:
     settings = JudgingSettings(judge="ollama", model="llama3.2", base_url=ollama_server.url)
     chat = OllamaChat(ollama_endpoint.connect(ollama_server.url, 5.0), "llama3.2", pause=pause)
-    judge = LlmJudge(chat, ledger, settings, "ollama")
+    judge = LlmJudge(chat, ledger, settings, "ollama", PairwisePrompt(settings))
     assert (judge.name, judge.model) == ("ollama", "llama3.2")
     assert {one.parse_status for one in judge.judge(pairs(3))} == {"parsed"}
     assert ledger.frame()["provider"].to_list() == ["ollama"] * 3
@@ -232,6 +238,7 @@ RUN = """
 import sys
 from pathlib import Path
 from kgrag_assets.judging.llm_judge import LlmJudge
+from kgrag_assets.judging.prompt_pair import PairwisePrompt
 from kgrag_assets.models import openai_server
 from kgrag_assets.models.ledger import CallLedger
 from kgrag_assets.models.openai_chat import OpenAIChat
@@ -240,8 +247,9 @@ from kgrag_assets_tests.judging.pairs import pairs
 url, ledger, concurrency = sys.argv[1:]
 settings = JudgingSettings(judge="openai", base_url=url, concurrency=int(concurrency))
 server = openai_server.connect(url, "KGRAG_NO_SUCH_KEY", 60.0, "the test")
-judge = LlmJudge(OpenAIChat(server, settings.model), CallLedger(Path(ledger)), settings, "openai")
-judge.judge(pairs(20), lambda judgment: print(judgment.pair_id, flush=True))
+chat = OpenAIChat(server, settings.model)
+judge = LlmJudge(chat, CallLedger(Path(ledger)), settings, "openai", PairwisePrompt(settings))
+judge.judge(pairs(20), on_done=lambda judgment: print(judgment.pair_id, flush=True))
 """
 
 

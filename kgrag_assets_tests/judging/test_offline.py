@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgrag_assets.judging.offline import OfflineJudge, judge_pair
-from kgrag_assets.judging.protocol import Evidence, Judgment
+from kgrag_assets.judging.protocol import Evidence, JudgePair, Judgment
 from kgrag_assets.judging.value_evidence import shape, value_evidence
 from kgrag_assets_tests.matching import SIGNALS, attribute
 from kgrag_assets_tests.matching import judge_pair as make_pair
@@ -118,23 +118,26 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
+def key_of(pair: JudgePair) -> str:
+    return OfflineJudge().keys([pair])[0]
+
+
 @pytest.mark.parametrize("side", ["source", "target"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
 def test_the_key_changes_with_what_is_judged(side: str, change: dict[str, Any]) -> None:
     source, target = attribute(), attribute("target", "person", "birth_date")
-    before = OfflineJudge().key(make_pair(source, target))
-    assert before == OfflineJudge().key(make_pair(attribute(), attribute("target", "person", "birth_date")))
+    before = key_of(make_pair(source, target))
+    assert before == key_of(make_pair(attribute(), attribute("target", "person", "birth_date")))
     if side == "source":
         source = replace(source, **change)
     else:
         target = replace(target, **change)
-    assert OfflineJudge().key(make_pair(source, target)) != before
+    assert key_of(make_pair(source, target)) != before
 
 
 def test_the_key_changes_with_context_and_signals() -> None:
-    judge = OfflineJudge()
-    keys = [judge.key(make_pair()), judge.key(make_pair(context_key="other"))]
-    keys += [judge.key(make_pair(**{name: 0.25})) for name in SIGNALS]
+    keys = [key_of(make_pair()), key_of(make_pair(context_key="other"))]
+    keys += [key_of(make_pair(**{name: 0.25})) for name in SIGNALS]
     assert len(set(keys)) == len(keys)
 
 
@@ -145,7 +148,7 @@ def test_pairs_are_judged_in_order_and_told_one_by_one(several: list[dict[str, f
         for place, values in enumerate(several)
     ]
     told: list[Judgment] = []
-    judgments = OfflineJudge().judge(pairs, told.append)
+    judgments = OfflineJudge().judge(pairs, on_done=told.append)
     assert judgments == told == OfflineJudge().judge(pairs)
     assert [judgment.pair_id for judgment in judgments] == [pair.pair_id for pair in pairs]
 

@@ -10,32 +10,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgrag_assets.judging.prompt import (
-    ANSWER_SCHEMA,
-    build_messages,
-    fact_labels,
-    fenced,
-    prompt_template,
-    shown,
-    value_shape,
-)
-from kgrag_assets.judging.protocol import Evidence
+from kgrag_assets.judging.prompt import answer_schema, labels_of
+from kgrag_assets.judging.prompt_pair import PairwisePrompt
+from kgrag_assets.judging.protocol import Evidence, JudgePair
+from kgrag_assets.judging.value_lines import value_shape
+from kgrag_assets.models.prompt_text import fenced, read_template, shown
+from kgrag_assets.settings import JudgingSettings
 from kgrag_assets_tests.judging.pairs import FACT, attribute, pair
 
 FENCE = re.compile(r"^<<<(DATA-[0-9a-f]{12}) (.+)\n(.*?)\n\1 \2>>>$", re.MULTILINE | re.DOTALL)
 
 
+def asked(one: JudgePair, **options: Any) -> tuple[str, str]:
+    (question,) = PairwisePrompt(JudgingSettings(**options)).questions([one])
+    system, user = question.messages
+    assert (system.role, user.role) == ("system", "user")
+    return system.content, user.content
+
+
 def user_of(**changes: Any) -> str:
-    return build_messages(pair(**changes))[1]["content"]
+    return asked(pair(**changes))[1]
 
 
 def test_the_question_shows_both_attributes_and_the_facts() -> None:
     source = attribute("source", "pat", "dob", sample_values=("1980-01-31", "1999-12-01", "n/a"), is_primary_key=True)
     target = attribute("target", "person", "birth", references_table="t", references_column="c", data_type="")
     facts = (FACT, Evidence("fact-2", "second fact", "path", "entity_paths", 0.5))
-    system, user = build_messages(pair(source=source, target=target, facts=facts))
-    assert (system["role"], user["role"]) == ("system", "user")
-    blocks = {name: text for _, name, text in FENCE.findall(user["content"])}
+    _, user = asked(pair(source=source, target=target, facts=facts))
+    blocks = {name: text for _, name, text in FENCE.findall(user)}
     assert blocks == {
         "source column": (
             "table: pat\ntable description: About pat.\ncolumn: dob\ncolumn description: The dob.\ntype: date\n"
@@ -47,7 +49,7 @@ def test_the_question_shows_both_attributes_and_the_facts() -> None:
         ),
         "facts": f"F1: {FACT.text}\nF2: second fact",
     }
-    assert fact_labels(pair(facts=facts)) == {"F1": "fact-1", "F2": "fact-2"}
+    assert labels_of(pair(facts=facts)) == {"F1": "fact-1", "F2": "fact-2"}
 
 
 def test_no_facts_is_said() -> None:
@@ -57,10 +59,12 @@ def test_no_facts_is_said() -> None:
 
 
 def test_the_answer_that_is_asked_for_is_the_schema() -> None:
-    system = build_messages(pair())[0]["content"]
-    assert set(ANSWER_SCHEMA["required"]) == set(ANSWER_SCHEMA["properties"])
-    for name in ANSWER_SCHEMA["properties"]:
-        assert f'"{name}"' in system
+    for facts, gate, gated in (((FACT,), True, True), ((FACT,), False, False), ((), True, False)):
+        system, _ = asked(pair(facts=facts), gate=gate)
+        schema = answer_schema(gated=gated)
+        assert list(schema["required"]) == list(schema["properties"])
+        named = [name for name in answer_schema(gated=True)["properties"] if f'"{name}"' in system]
+        assert named == list(schema["properties"])
 
 
 def test_values_do_not_leave_the_house() -> None:
@@ -90,6 +94,10 @@ def test_a_cut_is_visible() -> None:
     line = next(line for line in text.splitlines() if line.startswith("column description: word"))
     assert line.endswith("word [cut]")
     assert len(line) < 700
+    short = asked(
+        pair(source=attribute("source", "pat", "dob", column_description="word " * 1000)), description_tokens=20
+    )
+    assert len(next(line for line in short[1].splitlines() if "[cut]" in line)) < 150
 
 
 HOSTILE = st.one_of(
@@ -114,20 +122,21 @@ def test_nothing_that_others_wrote_leaves_its_fence(table: str, column: str, des
         target=attribute("target", column, table, table_description=description, references_table=fact),
         facts=(replace(FACT, text=fact), replace(FACT, text=description)),
     )
-    system, user = (message["content"] for message in build_messages(hostile))
-    assert system == prompt_template().system
+    system, user = asked(hostile)
+    assert system == asked(pair(facts=(FACT, FACT)))[0]
     blocks = FENCE.findall(user)
     assert [name for _, name, _ in blocks] == ["source column", "target column", "facts"]
     fence = blocks[0][0]
     assert user.count(fence) == 6
     assert user.count("<<<") == user.count(">>>") == 3
     # Outside the fences only our own words stand.
-    plain = FENCE.findall(build_messages(pair(facts=(FACT, FACT)))[1]["content"])
-    assert FENCE.sub("", user) == FENCE.sub("", build_messages(pair(facts=(FACT, FACT)))[1]["content"])
+    usual = user_of(facts=(FACT, FACT))
+    plain = FENCE.findall(usual)
+    assert FENCE.sub("", user) == FENCE.sub("", usual)
     assert len(plain) == 3
     # Each fact is one line, so none can pretend to be another.
     assert [line.split(":")[0] for line in blocks[2][2].split("\n")] == ["F1", "F2"]
-    assert all(message["content"].encode() for message in build_messages(hostile))
+    assert user.encode()
 
 
 def test_a_fence_inside_is_taken_apart() -> None:
@@ -135,18 +144,20 @@ def test_a_fence_inside_is_taken_apart() -> None:
 
 
 def test_equal_pairs_have_equal_questions_and_others_do_not() -> None:
-    assert build_messages(pair()) == build_messages(pair())
-    assert build_messages(pair()) != build_messages(pair(facts=()))
-    assert build_messages(pair()) != build_messages(pair(source=attribute("source", "pat", "dod")))
+    assert asked(pair()) == asked(pair())
+    assert asked(pair()) != asked(pair(facts=()))
+    assert asked(pair()) != asked(pair(source=attribute("source", "pat", "dod")))
 
 
 def test_the_version_names_the_template_and_its_text() -> None:
-    assert re.fullmatch(r"pairwise-v1@[0-9a-f]{8}", prompt_template().version)
+    version = PairwisePrompt(JudgingSettings()).version
+    assert re.fullmatch(r"pairwise-v2@[0-9a-f]{8}", version)
+    assert PairwisePrompt(JudgingSettings(description_tokens=50)).version != version
 
 
 def test_a_template_without_its_sections_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "bad.md").write_text("# user\nhello")
-    monkeypatch.setattr("kgrag_assets.judging.prompt.resources.files", lambda _package: tmp_path)
+    monkeypatch.setattr("kgrag_assets.models.prompt_text.resources.files", lambda _package: tmp_path)
     with pytest.raises(ValueError, match=r"bad\.md"):
-        prompt_template("bad")
+        read_template("kgrag_assets.judging", "bad")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import polars as pl
 import pytest
@@ -11,7 +11,7 @@ from kgrag_assets.judging.offline import OfflineJudge
 from kgrag_assets.judging.protocol import JudgePair, Judgment
 from kgrag_assets.judging.stage import Judged, judge_pairs_of, judge_task
 from kgrag_assets.rows.llm_judgments import LLM_JUDGMENTS
-from kgrag_assets_tests.matching import candidates, contexts, pair_id, schema
+from kgrag_assets_tests.matching import candidates, contexts, groups, pair_id, schema
 
 PAIRS = [("pat.dob", "person.birth"), ("pat.sex", "person.gender"), ("pat.dob", "person.gender")]
 SCHEMA = schema(["pat.dob", "pat.sex"], ["person.birth", "person.gender"])
@@ -26,11 +26,16 @@ class Counting(OfflineJudge):
         self.asked: list[str] = []
         self.silent = silent
 
-    def judge(self, pairs: Sequence[JudgePair], on_done: Callable[[Judgment], None] | None = None) -> list[Judgment]:
-        self.asked += [pair.pair_id for pair in pairs]
+    def judge(
+        self,
+        pairs: Sequence[JudgePair],
+        wanted: Collection[str] | None = None,
+        on_done: Callable[[Judgment], None] | None = None,
+    ) -> list[Judgment]:
+        self.asked += [pair.pair_id for pair in pairs if wanted is None or pair.pair_id in wanted]
         return [
             Judgment(found.pair_id, "timeout", None, None, "") if found.pair_id in self.silent else found
-            for found in super().judge(pairs, on_done)
+            for found in super().judge(pairs, wanted, on_done)
         ]
 
 
@@ -49,10 +54,12 @@ def judged(
 
     result = judge_task(
         attributes=attributes,
+        groups=groups(attributes),
         candidates=kept,
         contexts=contexts(NO_FACTS if found is None else found),
         existing=LLM_JUDGMENTS.empty() if existing is None else existing,
         judge=judge,
+        values="shapes",
         start_progress=start,
     )
     LLM_JUDGMENTS.conform(result.frame)
@@ -127,7 +134,7 @@ def test_a_pair_without_a_context_waits_and_one_no_longer_wanted_goes() -> None:
 
 def test_a_pair_carries_its_attributes_facts_and_local_signals_only() -> None:
     found = {**NO_FACTS, PAIRS[0]: [("f1", "one"), ("f2", "two")]}
-    pair = judge_pairs_of(SCHEMA, CANDIDATES, contexts(found))[0]
+    pair = judge_pairs_of(SCHEMA, groups(SCHEMA), CANDIDATES, contexts(found))[0]
     assert (pair.source.column_name, pair.target.column_name) == ("dob", "birth")
     assert [(fact.fact_id, fact.text) for fact in pair.facts] == [("f1", "one"), ("f2", "two")]
     assert set(pair.signals) == {"cosine_full", "cosine_name", "name_similarity", "type_affinity", "table_similarity"}
@@ -137,16 +144,28 @@ def test_what_the_rest_of_the_schema_decides_is_in_no_key() -> None:
     judge = OfflineJudge()
     other = candidates({pair: 0.1 + 0.1 * place for place, pair in enumerate(PAIRS)}, bm25=7.0)
     wider = schema(["pat.dob", "pat.sex", "pat.zip"], ["person.birth", "person.gender"])
-    before = {judge.key(pair) for pair in judge_pairs_of(SCHEMA, CANDIDATES, contexts(NO_FACTS))}
-    assert before == {judge.key(pair) for pair in judge_pairs_of(wider, other, contexts(NO_FACTS))}
+    before = judge.keys(judge_pairs_of(SCHEMA, groups(SCHEMA), CANDIDATES, contexts(NO_FACTS)))
+    after = judge.keys(judge_pairs_of(wider, groups(wider), other, contexts(NO_FACTS)))
+    assert sorted(before) == sorted(after)
+
+
+def test_a_pair_tells_in_which_tables_its_columns_stand_too() -> None:
+    wide = schema(["pat.dob", "visit.dob", "bill.dob"], ["person.birth"])
+    grouped = groups(wide, {"visit.dob": "pat.dob", "bill.dob": "pat.dob"})
+    kept = candidates({("pat.dob", "person.birth"): 0.9})
+    (pair,) = judge_pairs_of(wide, grouped, kept, contexts({("pat.dob", "person.birth"): []}))
+    assert (pair.source_tables, pair.target_tables) == (("bill", "visit"), ())
 
 
 def test_a_judge_that_loses_an_answer_is_noticed() -> None:
     class Losing(Counting):
         def judge(
-            self, pairs: Sequence[JudgePair], on_done: Callable[[Judgment], None] | None = None
+            self,
+            pairs: Sequence[JudgePair],
+            wanted: Collection[str] | None = None,
+            on_done: Callable[[Judgment], None] | None = None,
         ) -> list[Judgment]:
-            return super().judge(pairs, on_done)[1:]
+            return super().judge(pairs, wanted, on_done)[1:]
 
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="asked about 3 pairs and answered 2"):
         judged(Losing())

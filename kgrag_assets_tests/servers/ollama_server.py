@@ -72,6 +72,8 @@ class OllamaServer(ScriptedServer):
         body = asked.body
         if body.get("model") not in self.models:
             return error(404, f"model '{body.get('model')}' not found")
+        if asked.path == "/api/show":
+            return Reply(200, {"details": {"family": "test"}, "model_info": {}, "capabilities": ["completion"]})
         if asked.path == "/api/chat":
             if body.get("stream") is not False:
                 return error(400, "this server does not stream")
