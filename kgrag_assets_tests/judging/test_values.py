@@ -47,7 +47,7 @@ def test_codes_words_and_small_numbers_are_shown(value: str) -> None:
 def test_what_looks_personal_is_masked(value: str) -> None:
     said = masked(value)
     assert said != value
-    letters = set(re.findall(r"[^\W\d_]", said)) - {"A", "a"}
+    letters = set(re.findall(r"[^\W\d_]", said.removesuffix(" [cut]"))) - {"A", "a"}
     assert not letters
     assert not re.search(r"[0-8]", said) or value == "9876543210"
 
@@ -86,25 +86,17 @@ def test_values_are_compared_here_and_only_shares_are_told() -> None:
     assert instance_evidence(attribute("source", "a", "x"), other, "masked") == ()
 
 
-@given(st.lists(st.text(min_size=3), max_size=5), st.lists(st.text(min_size=3), max_size=5))
+WORDINGS = {
+    "N% of the patterns of the sample values are written alike",
+    "N% of the smaller side's sample values stand on the other side, too",
+    "no sample value stands on both sides",
+    "the sample values are written in different ways",
+}
+
+
+@given(st.lists(st.text(), max_size=5), st.lists(st.text(), max_size=5))
 def test_no_evidence_holds_a_value(mine: list[str], other: list[str]) -> None:
-    usual = {
-        one.text
-        for values in (("zz", "q1"), ("zz",), ("9-9",))
-        for one in instance_evidence(
-            attribute("source", "a", "x", sample_values=("zz", "q1")),
-            attribute("target", "b", "y", sample_values=values),
-            "masked",
-        )
-    }
-    left, right = (
-        attribute("source", "a", "x", sample_values=tuple(mine)),
-        attribute("target", "b", "y", sample_values=tuple(other)),
-    )
-    for one in instance_evidence(left, right, "masked"):
-        assert re.sub(r"\d+%", "N%", one.text) in {re.sub(r"\d+%", "N%", text) for text in usual} | {
-            "N% of the patterns of the sample values are written alike",
-            "N% of the smaller side's sample values stand on the other side, too",
-            "no sample value stands on both sides",
-            "the sample values are written in different ways",
-        }
+    left = attribute("source", "a", "x", sample_values=tuple(mine))
+    right = attribute("target", "b", "y", sample_values=tuple(other))
+    texts = {re.sub(r"\d+%", "N%", one.text) for one in instance_evidence(left, right, "masked")}
+    assert texts <= WORDINGS
