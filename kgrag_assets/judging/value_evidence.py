@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from kgrag_assets.blocking.signals import type_affinity
+from kgrag_assets.judging.points import Point
+from kgrag_assets.judging.value_comparison import compare_values
 from kgrag_assets.schemas.attribute import Attribute
 from kgrag_assets.schemas.types import type_family
 
 # Families that a column may be declared as while its values are of another.
 _LOOSE_FAMILIES = ("text", "unknown")
 
-SHARED_VALUES, SAME_SHAPE, OTHER_SHAPE = 1.5, 0.3, -0.5
 TYPES, KEYS, FOREIGN_KEYS = 2.0, 0.5, 0.3
-
-_LETTERS, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
-
-
-@dataclass(frozen=True)
-class Point:
-    """One piece of evidence: its weight in log odds, above 0 for the pair, below against it, and its wording."""
-
-    weight: float
-    wording: str
-
-
-def shape(value: str) -> str:
-    """Reduce a value to its shape: runs of letters to ``a``, runs of digits to ``9``, the rest as it is."""
-    return _DIGITS.sub("9", _LETTERS.sub("a", value.strip()))
 
 
 def families(attribute: Attribute) -> set[str]:
@@ -53,22 +35,8 @@ def type_evidence(source: Attribute, target: Attribute) -> list[Point]:
 
 
 def value_evidence(source: Attribute, target: Attribute) -> list[Point]:
-    """Compare the sample values, where both sides have some: equal values, else the shapes of the values."""
-    mine, other = _folded(source.sample_values), _folded(target.sample_values)
-    if not mine or not other:
-        return []
-    shared = mine & other
-    if shared:
-        share = len(shared) / min(len(mine), len(other))
-        # Never less than values that only look alike would weigh.
-        return [Point(max(SHARED_VALUES * share, SAME_SHAPE), f"{len(shared)} sample values are the same")]
-    if {shape(value) for value in mine} & {shape(value) for value in other}:
-        return [Point(SAME_SHAPE, "sample values are of one shape")]
-    return [Point(OTHER_SHAPE, "sample values are of other shapes")]
-
-
-def _folded(values: Sequence[str]) -> set[str]:
-    return {value.strip().casefold() for value in values if value.strip()}
+    """Compare the values, where both sides have some: equal ones, how they are written, their ranges and numbers."""
+    return [Point(one.weight, one.text) for one in compare_values(source, target) if one.weight]
 
 
 def key_evidence(source: Attribute, target: Attribute) -> list[Point]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from kgrag_assets.judging.masking import is_personal_column, masked, shape_of
 from kgrag_assets.schemas.attribute import Attribute
-from kgrag_assets.schemas.words import name_words
+from kgrag_assets.schemas.words import name_words, text_words
 
 SAMPLES = 3
+# A column of more different values than these, nearly all of them different, tells rows apart: people, often.
+FEW_VALUES, UNIQUE = 20, 0.9
 # Changes with what is shown of a value.
-VALUES_VERSION = "values-1"
+VALUES_VERSION = "values-2"
 
 
 def value_shape(value: str) -> str:
@@ -34,9 +36,18 @@ def value_lines(attribute: Attribute, policy: str) -> list[str]:
         values = [shape_of(value) for value in attribute.sample_values]
     elif policy == "masked":
         written = "some values (personal ones as A letter, 9 digit)"
-        personal = is_personal_column(name_words(attribute.column_name))
+        personal = _identifies(attribute) or is_personal_column(
+            name_words(attribute.column_name), text_words(attribute.column_description)
+        )
         values = [masked(value, personal=personal) for value in attribute.sample_values]
     else:
         raise ValueError(f"unknown policy {policy!r}: use shapes, masked or local")
-    distinct = [value for value in dict.fromkeys(values) if value][:SAMPLES]
+    # In an order of their own: of values that are about as frequent, a few more rows would turn the order around.
+    distinct = sorted([value for value in dict.fromkeys(values) if value][:SAMPLES])
     return [f"{written}: {' | '.join(distinct)}"] if distinct else []
+
+
+def _identifies(attribute: Attribute) -> bool:
+    profile, distinct = attribute.profile, attribute.distinct_count
+    unique = profile is not None and profile.uniqueness is not None and profile.uniqueness >= UNIQUE
+    return bool(attribute.is_primary_key) or (unique and distinct is not None and distinct > FEW_VALUES)

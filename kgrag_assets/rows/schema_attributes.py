@@ -22,6 +22,24 @@ TYPE_FAMILIES = (
     "unknown",
 )
 
+# What the values of a column are like, where values were profiled; rounded, so that a few new rows change nothing.
+PROFILE = pl.Struct(
+    {
+        "uniqueness": pl.Float64,
+        "shortest": pl.Int64,
+        "mean_length": pl.Float64,
+        "longest": pl.Int64,
+        "minimum": pl.Float64,
+        "quartile_1": pl.Float64,
+        "median": pl.Float64,
+        "quartile_3": pl.Float64,
+        "maximum": pl.Float64,
+        "first_year": pl.Int64,
+        "last_year": pl.Int64,
+        "patterns": pl.List(pl.Struct({"pattern": pl.String, "share": pl.Float64})),
+    }
+)
+
 SCHEMA_ATTRIBUTES = Table(
     name="schema_attributes",
     description="The attributes (columns) of both schemas of a task, with what is known about each.",
@@ -43,6 +61,7 @@ SCHEMA_ATTRIBUTES = Table(
         Column("sample_values", pl.List(pl.String), "A few values as text, most frequent first; may be an empty list."),
         Column("distinct_count", pl.Int64, "Number of distinct values, where values were profiled.", nullable=True),
         Column("null_share", pl.Float64, "Share of nulls in 0..1, where values were profiled.", nullable=True),
+        Column("profile", PROFILE, "Lengths, numbers, years, patterns of profiled values, rounded.", nullable=True),
         Column("origin", pl.String, "File (and sheet) or connection name that the attribute was read from."),
         ROW_KEY_COLUMN,
     ),

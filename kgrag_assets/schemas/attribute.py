@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from kgrag_assets.schemas.value_profile import ValueProfile
+
 
 @dataclass(frozen=True)
 class Attribute:
@@ -26,6 +28,7 @@ class Attribute:
     references_column: str | None = None
     distinct_count: int | None = None
     null_share: float | None = None
+    profile: ValueProfile | None = None
 
 
 _FIELDS = tuple(Attribute.__dataclass_fields__)
@@ -39,6 +42,8 @@ def attributes_of(frame: pl.DataFrame) -> dict[str, Attribute]:
         values = dict(row)
         samples = values["sample_values"]
         values["sample_values"] = tuple(samples) if isinstance(samples, list) else ()
+        profile = values["profile"]
+        values["profile"] = ValueProfile.of_row(profile) if isinstance(profile, dict) else None
         attribute = Attribute(**values)  # type: ignore[arg-type]  # types are held by the table
         found[attribute.attribute_id] = attribute
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kgrag_assets.schemas.value_profile import ValueProfile
+
 MAX_CONTENT = 500
 MAX_SAMPLES = 10
 MAX_SAMPLE_LENGTH = 80
@@ -27,6 +29,7 @@ class FoundColumn:
     sample_values: tuple[str, ...] = ()
     distinct_count: int | None = None
     null_share: float | None = None
+    values: ValueProfile | None = None
     row: int | None = None
 
 

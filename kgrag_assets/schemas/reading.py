@@ -96,6 +96,7 @@ def _attribute_row(task: str, side: Side, position: int, column: FoundColumn) ->
         "sample_values": list(column.sample_values),
         "distinct_count": column.distinct_count,
         "null_share": column.null_share,
+        "profile": column.values.row() if column.values is not None else None,
         "origin": column.origin,
     }
 

@@ -112,6 +112,7 @@ def attribute_row(task: str, side: str, position: int, column: tuple[Any, ...]) 
         "sample_values": list(samples),
         "distinct_count": 12 if samples else None,
         "null_share": 0.25 if samples else None,
+        "profile": None,
         "origin": f"{side}.csv",
         "row_key": key_of("attribute", task, side, *column),
     }

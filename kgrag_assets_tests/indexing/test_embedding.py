@@ -284,6 +284,7 @@ def attribute_rows(task: str, description: str) -> pl.DataFrame:
         "sample_values": [],
         "distinct_count": None,
         "null_share": None,
+        "profile": None,
         "origin": "source.csv",
         "row_key": "k",
     }

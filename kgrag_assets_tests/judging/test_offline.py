@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgrag_assets.judging.offline import OfflineJudge, judge_pair
+from kgrag_assets.judging.offline import PARTS, OfflineJudge, judge_pair, weigh
 from kgrag_assets.judging.protocol import Evidence, JudgePair, Judgment
-from kgrag_assets.judging.value_evidence import shape, value_evidence
+from kgrag_assets.judging.value_comparison import shape
+from kgrag_assets.judging.value_evidence import value_evidence
 from kgrag_assets_tests.matching import SIGNALS, attribute
 from kgrag_assets_tests.matching import judge_pair as make_pair
 
@@ -72,7 +73,11 @@ def test_more_facts_never_lower_the_score_and_none_is_neutral(
     none, some, all_of_them = (score_of(judge_pair(make_pair(facts=f, **values))) for f in ((), found, found + more))
     assert none <= some <= all_of_them
     worthless = (Evidence("f", "text", "path", "method", 0.0), Evidence("g", "text", "unheard of", "method", 1.0))
-    assert judge_pair(make_pair(facts=worthless, **values)) == judge_pair(make_pair(**values))
+    unmoved = judge_pair(make_pair(facts=worthless, **values))
+    plain = judge_pair(make_pair(**values))
+    assert replace(unmoved, gate="no_facts", own_answer=None, own_score=None, conflict=None) == plain
+    assert (unmoved.own_score, unmoved.conflict) == (plain.score, False)
+    assert unmoved.gate == "off"
 
 
 @given(signals, samples)
@@ -81,6 +86,13 @@ def test_shared_values_never_lower_the_score(values: dict[str, float], found: tu
     alone = score_of(judge_pair(make_pair(source, target, **values)))
     shared = score_of(judge_pair(make_pair(source, replace(target, sample_values=found), **values)))
     assert shared >= alone
+
+
+@given(signals, facts)
+def test_what_it_would_say_without_the_facts_is_told(values: dict[str, float], found: tuple[Evidence, ...]) -> None:
+    judgment, without = judge_pair(make_pair(facts=found, **values)), judge_pair(make_pair(**values))
+    assert (judgment.own_score, judgment.own_answer) == ((without.score, without.answer) if found else (None, None))
+    assert judgment.conflict == (judgment.answer != without.answer if found else None)
 
 
 def test_an_entity_that_both_name_counts_most_and_the_strongest_fact_is_cited() -> None:
@@ -98,7 +110,7 @@ def test_an_entity_that_both_name_counts_most_and_the_strongest_fact_is_cited() 
 def test_the_extremes() -> None:
     best, worst = (
         judge_pair(make_pair(**dict.fromkeys(SIGNALS, 1.0))),
-        judge_pair(make_pair(**dict.fromkeys(SIGNALS, 0.0))),
+        judge_pair(make_pair(target=attribute("target", "bill", "payer"), **dict.fromkeys(SIGNALS, 0.0))),
     )
     assert score_of(best) > 0.95
     assert score_of(worst) < 0.05
@@ -110,35 +122,86 @@ def test_types_that_exclude_each_other_speak_against_a_pair() -> None:
     assert score_of(judge_pair(make_pair(target=target))) < score_of(judge_pair(make_pair()))
 
 
-CHANGES: list[dict[str, Any]] = [
-    {"column_description": "another"},
-    {"table_description": "another"},
-    {"type_family": "text"},
-    {"sample_values": ("1",)},
-]
-
-
 def key_of(pair: JudgePair) -> str:
     return OfflineJudge().keys([pair])[0]
 
 
+CHANGES: list[dict[str, Any]] = [
+    {"column_description": "when the person was born, at birth"},
+    {"column_description": "another"},
+    {"table_description": "another"},
+    {"type_family": "text"},
+    {"sample_values": ("1",)},
+    {"sample_values": ("2001-02-03",)},
+    {"distinct_count": 7, "null_share": 0.1},
+    {"is_primary_key": True},
+]
+
+
 @pytest.mark.parametrize("side", ["source", "target"])
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
-def test_the_key_changes_with_what_is_judged(side: str, change: dict[str, Any]) -> None:
-    source, target = attribute(), attribute("target", "person", "birth_date")
-    before = key_of(make_pair(source, target))
-    assert before == key_of(make_pair(attribute(), attribute("target", "person", "birth_date")))
-    if side == "source":
-        source = replace(source, **change)
-    else:
-        target = replace(target, **change)
-    assert key_of(make_pair(source, target)) != before
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_the_key_changes_if_and_only_if_the_evidence_does(side: str, change: dict[str, Any]) -> None:
+    values = ("2001-02-03", "1999-12-31")
+    sides = {
+        "source": attribute(sample_values=values, is_primary_key=False),
+        "target": attribute("target", "person", "born", sample_values=values[:1], is_primary_key=False),
+    }
+    before = make_pair(sides["source"], sides["target"])
+    assert key_of(before) == key_of(make_pair(replace(sides["source"]), replace(sides["target"])))
+    changed = {**sides, side: replace(sides[side], **change)}
+    after = make_pair(changed["source"], changed["target"])
+    assert (key_of(after) == key_of(before)) == (weigh(after) == weigh(before))
+    assert (judge_pair(after) == judge_pair(before)) or key_of(after) != key_of(before)
 
 
-def test_the_key_changes_with_context_and_signals() -> None:
+def test_what_changes_the_evidence_is_known() -> None:
+    source, target = attribute(), attribute("target", "person", "born")
+    plain = key_of(make_pair(source, target))
+    assert key_of(make_pair(source, replace(target, type_family="text"))) != plain
+    assert key_of(make_pair(source, replace(target, column_description="date of birth"))) != plain
+    # Rows that are added to the data leave it as it is.
+    assert key_of(make_pair(replace(source, distinct_count=8, null_share=0.2), target)) == plain
+
+
+USED = ("cosine_full", "cosine_name", "table_similarity")
+
+
+def test_the_key_changes_with_context_signals_facts_and_parts() -> None:
+    fact = Evidence("f", "date of birth (P569)", "shared_entity", "entity_paths", 0.6)
     keys = [key_of(make_pair()), key_of(make_pair(context_key="other"))]
-    keys += [key_of(make_pair(**{name: 0.25})) for name in SIGNALS]
+    keys += [key_of(make_pair(**{name: 0.25})) for name in USED]
+    keys += [key_of(make_pair(facts=(fact,))), key_of(make_pair(facts=(replace(fact, fact_id="g"),)))]
+    keys += [OfflineJudge(set(PARTS) - {part}).keys([make_pair()])[0] for part in PARTS]
     assert len(set(keys)) == len(keys)
+    assert OfflineJudge(PARTS[::-1]).keys([make_pair()]) == [keys[0]]
+
+
+def test_values_of_one_class_speak_for_a_pair() -> None:
+    told = Evidence("values:class:g:sex", "the values of both sides are of one class", "values", "instance", 0.8)
+    other = Evidence("values:overlap", "80% of the values", "values", "instance", 0.8)
+    plain = make_pair()
+    # What else the values say is weighed from the values themselves, and must not count twice.
+    assert score_of(judge_pair(replace(plain, values=(other,)))) == score_of(judge_pair(plain))
+    assert score_of(judge_pair(replace(plain, values=(told,)))) > score_of(judge_pair(plain))
+    assert key_of(replace(plain, values=(told,))) != key_of(plain) == key_of(replace(plain, values=(other,)))
+
+
+def test_a_part_that_is_left_out_is_not_looked_at() -> None:
+    fact = Evidence("f", "date of birth (P569)", "shared_entity", "entity_paths", 0.6)
+    pair = make_pair(facts=(fact,))
+    assert judge_pair(pair, set(PARTS) - {"graph"}).cited_facts == ()
+    assert judge_pair(pair).cited_facts == ("f",)
+    assert weigh(pair, ()) == (None, [])
+    assert {part for part in PARTS if weigh(pair, {part})[1]} == {
+        "meaning",
+        "words",
+        "kinds",
+        "tables",
+        "types",
+        "graph",
+    }
+    with pytest.raises(ValueError, match="unknown parts magic: use some of meaning"):
+        OfflineJudge({"magic"})
 
 
 @given(st.lists(signals, max_size=5))

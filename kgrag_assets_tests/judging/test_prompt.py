@@ -72,7 +72,7 @@ def test_values_do_not_leave_the_house() -> None:
     text = user_of(source=secret)
     assert "Müller" not in text
     assert "1234" not in text
-    assert "Aaaaaa, Aaaa | AA-9999 | 99 a" in text
+    assert "99 a | AA-9999 | Aaaaaa, Aaaa" in text
 
 
 @given(st.text())

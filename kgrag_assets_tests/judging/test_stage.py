@@ -89,7 +89,7 @@ def test_a_changed_description_asks_about_its_own_pairs_only() -> None:
     first, _ = judged(Counting())
     edited = SCHEMA.with_columns(
         pl.when(pl.col("column_name") == "sex")
-        .then(pl.lit("new"))
+        .then(pl.lit("the gender"))
         .otherwise("column_description")
         .alias("column_description")
     )

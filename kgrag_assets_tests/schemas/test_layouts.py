@@ -213,7 +213,8 @@ def test_white_rabbit_report(tasks: Tasks) -> None:
     assert (key["sample_values"], key["distinct_count"], key["null_share"]) == (["000"], 100, 0.0)
     assert (key["column_description"], key["table_description"]) == ("number", "about person")
     assert (sex["sample_values"], sex["distinct_count"], sex["null_share"]) == (["F", "M"], None, 0.25)
-    assert (note["sample_values"], note["type_family"]) == ([], "text")
+    assert (note["sample_values"], note["type_family"], note["profile"]) == ([], "text", None)
+    assert sex["profile"]["patterns"] == [{"pattern": "A", "share": 1.0}]
     assert found["a/b.id"]["sample_values"] == ["001"]
     assert tasks.read().rejects.height == 0
 

@@ -17,7 +17,7 @@ from kgrag_assets.schemas.decoding import encoding_of, what_is
 from kgrag_assets.schemas.delimited import sniff_delimiter
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.found import MAX_CONTENT, FoundColumn, FoundSchema, Reject, trimmed
-from kgrag_assets.schemas.profiling import MAX_PROFILED_ROWS, profile_duckdb, quoted
+from kgrag_assets.schemas.profiling import MAX_PROFILED_ROWS, ordered_column, profile_duckdb, quoted
 from kgrag_assets.schemas.types import type_family
 
 PARQUET = frozenset({".parquet", ".pq"})
@@ -68,7 +68,10 @@ def _read_parquet(con: duckdb.DuckDBPyConnection, path: Path, table: str, shown:
     columns: list[FoundColumn] = []
     # DuckDB renames the second of two columns that differ in case only; the file knows its name.
     for name, (engine_name, data_type) in zip(names, described, strict=True):
-        profile = profile_duckdb(con, "file", engine_name, keep_values=type_family(data_type) != "binary")
+        keep = type_family(data_type) != "binary"
+        profile = profile_duckdb(
+            con, "file", engine_name, ordered=ordered_column(engine_name, data_type), keep_values=keep
+        )
         columns.append(
             FoundColumn(
                 table=table,
@@ -78,6 +81,7 @@ def _read_parquet(con: duckdb.DuckDBPyConnection, path: Path, table: str, shown:
                 sample_values=profile.sample_values,
                 distinct_count=profile.distinct_count,
                 null_share=profile.null_share,
+                values=profile.values,
             )
         )
     return FoundSchema(tuple(columns))
@@ -209,16 +213,19 @@ def _read_csv(con: duckdb.DuckDBPyConnection, path: Path, table: str, shown: str
             reason = f"column {int(place[1:]) + 1} has no name in the header: name it"
             rejects.append(Reject(shown, 1, reason, delimiter.join(names)[:MAX_CONTENT]))
             continue
-        profile = profile_duckdb(con, "file", place)
+        data_type = _column_type(con, place)
+        ordered = f"TRY_CAST({quoted(place)} AS {data_type})" if ordered_column(place, data_type) else None
+        profile = profile_duckdb(con, "file", place, ordered=ordered)
         columns.append(
             FoundColumn(
                 table=table,
                 column=name,
                 origin=shown,
-                data_type=_column_type(con, place),
+                data_type=data_type,
                 sample_values=profile.sample_values,
                 distinct_count=profile.distinct_count,
                 null_share=profile.null_share,
+                values=profile.values,
                 row=1,
             )
         )

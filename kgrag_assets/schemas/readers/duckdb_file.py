@@ -9,7 +9,7 @@ import duckdb
 
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.found import FoundColumn, FoundSchema, Reject
-from kgrag_assets.schemas.profiling import Profile, profile_duckdb, quoted
+from kgrag_assets.schemas.profiling import Profile, ordered_column, profile_duckdb, quoted
 from kgrag_assets.schemas.types import type_family
 
 # A view in somebody's database may name any file or address; reading it must not open them.
@@ -90,7 +90,10 @@ def read_duckdb(path: Path, shown: str) -> FoundSchema:
             if name not in rejects:
                 relation = f"{quoted(schema)}.{quoted(table)}"
                 try:
-                    profile = profile_duckdb(con, relation, column, keep_values=type_family(data_type) != "binary")
+                    keep = type_family(data_type) != "binary"
+                    profile = profile_duckdb(
+                        con, relation, column, ordered=ordered_column(column, data_type), keep_values=keep
+                    )
                 except duckdb.Error as error:
                     reason = f"no values can be read ({str(error).splitlines()[0][:200]}): columns kept without"
                     rejects[name] = Reject(f"{shown}#{name}", None, reason)
@@ -110,6 +113,7 @@ def read_duckdb(path: Path, shown: str) -> FoundSchema:
                     sample_values=profile.sample_values,
                     distinct_count=profile.distinct_count,
                     null_share=profile.null_share,
+                    values=profile.values,
                 )
             )
     return FoundSchema(tuple(columns), tuple(rejects.values()))

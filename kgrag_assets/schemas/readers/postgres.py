@@ -17,7 +17,7 @@ from psycopg import sql
 from kgrag_assets.rows.keys import key_of
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.found import FoundColumn, FoundSchema, Reject
-from kgrag_assets.schemas.profiling import Profile, profile_of, profile_query
+from kgrag_assets.schemas.profiling import ORDERED_FAMILIES, Profile, profile_of, profile_query
 from kgrag_assets.schemas.types import type_family
 
 # A database in use is not scanned: its first rows are enough to know a column by.
@@ -114,14 +114,20 @@ def _described(con: psycopg.Connection[tuple[object, ...]], schema: str | None) 
 def _profile(
     con: psycopg.Connection[tuple[object, ...]], schema: str, table: str, column: str, data_type: str
 ) -> Profile:
-    values = sql.SQL("SELECT CAST({column} AS text) AS value FROM (SELECT {column} FROM {table} LIMIT {limit}) AS t")
+    ordered = type_family(data_type) in ORDERED_FAMILIES
+    second = ", {column} AS ordered" if ordered else ""
+    values = sql.SQL(
+        "SELECT CAST({column} AS text) AS value"  # noqa: S608 - names and limit are put in below, quoted
+        + second
+        + " FROM (SELECT {column} FROM {table} LIMIT {limit}) AS t"
+    )
     query = sql.SQL("{}").format(
         values.format(
             column=sql.Identifier(column), table=sql.Identifier(schema, table), limit=sql.Literal(_PROFILED_ROWS)
         )
     )
     with con.transaction():
-        rows = con.execute(profile_query(query.as_string(con)).encode()).fetchall()
+        rows = con.execute(profile_query(query.as_string(con), ordered=ordered).encode()).fetchall()
     return profile_of(rows, keep_values=type_family(data_type) != "binary")
 
 
@@ -182,6 +188,7 @@ def read_postgres(variable: str, schema: str | None, tables: frozenset[str] | No
                     sample_values=profile.sample_values,
                     distinct_count=profile.distinct_count,
                     null_share=profile.null_share,
+                    values=profile.values,
                 )
             )
     if not columns:

@@ -23,12 +23,15 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _profile(con: sqlite3.Connection, table: str, column: str, data_type: str) -> Profile:
+    name = quoted(column)
+    # A column takes values of any type there: only numbers among them have an order that means something.
     values = (
-        f"SELECT CAST({quoted(column)} AS TEXT) AS value "  # noqa: S608 - the names are quoted
-        f"FROM (SELECT {quoted(column)} FROM {quoted(table)} LIMIT {MAX_PROFILED_ROWS})"
+        f"SELECT CAST({name} AS TEXT) AS value, "  # noqa: S608 - the names are quoted
+        f"CASE WHEN typeof({name}) IN ('integer', 'real') THEN {name} END AS ordered "
+        f"FROM (SELECT {name} FROM {quoted(table)} LIMIT {MAX_PROFILED_ROWS})"
     )
     keep = type_family(data_type) != "binary"
-    return profile_of(con.execute(profile_query(values)).fetchall(), keep_values=keep)
+    return profile_of(con.execute(profile_query(values, ordered=True)).fetchall(), keep_values=keep)
 
 
 def _foreign_keys(con: sqlite3.Connection, table: str) -> dict[str, tuple[str, str | None]]:
@@ -70,6 +73,7 @@ def _read_table(con: sqlite3.Connection, table: str, shown: str) -> FoundSchema:
                 sample_values=profile.sample_values,
                 distinct_count=profile.distinct_count,
                 null_share=profile.null_share,
+                values=profile.values,
             )
         )
     return FoundSchema(tuple(columns), tuple(rejects))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.found import FoundColumn, FoundSchema, Reject, as_samples, shown_row, trimmed
 from kgrag_assets.schemas.grid import Grid, header_name, places_of
+from kgrag_assets.schemas.value_profile import describe_values
 
 _OVERVIEWS = ("Field Overview", "Overview")  # the second is what releases before 0.10 call it
 _SHEET_NAME_LENGTH = 31
@@ -74,17 +75,18 @@ def _real_names(tables: Sequence[str]) -> dict[str, str]:
     return {}
 
 
-def _samples(grid: Grid, field: str) -> tuple[str, ...]:
+def _values(grid: Grid, field: str) -> list[tuple[str, float]]:
+    """Return a field's values with their frequencies, the most frequent first; nothing where none are told."""
     header = grid.rows[0].values
     places = [place for place, cell in enumerate(header) if place % 2 == 0 and trimmed(cell) == field]
     if not places or places[0] + 1 >= len(header) or header_name(header[places[0] + 1]) != "frequency":
-        return ()  # "Word count": words of free text, not values
+        return []  # "Word count": words of free text, not values
     place = places[0]
     # An entry without a frequency is a remark ("List truncated..."), not a value.
     counted = [
         (count, row.values[place]) for row in grid.rows[1:] if (count := _number(row.values[place + 1])) is not None
     ]
-    return as_samples(value for _, value in sorted(counted, key=lambda entry: -entry[0]))
+    return [(value, count) for count, value in sorted(counted, key=lambda entry: -entry[0])]
 
 
 def read_white_rabbit(grids: Sequence[Grid], shown: str) -> FoundSchema:
@@ -131,6 +133,7 @@ def read_white_rabbit(grids: Sequence[Grid], shown: str) -> FoundSchema:
         sheet = _sheet_name(table)
         values = sheets.get(sheet, [])
         usable = len(values) == 1 and wanted[sheet] == 1
+        counted = _values(values[0], field) if usable else []
         unique = _number(cell("N unique values"))
         columns.append(
             FoundColumn(
@@ -140,7 +143,8 @@ def read_white_rabbit(grids: Sequence[Grid], shown: str) -> FoundSchema:
                 data_type=cell("Type").strip(),
                 table_description=descriptions.get(table, ""),
                 column_description=cell("Description").strip(),
-                sample_values=_samples(values[0], field) if usable else (),
+                sample_values=as_samples(value for value, _ in counted),
+                values=describe_values(counted),
                 # Without a scan of values both figures are blank or stand at 0 of 0 rows.
                 distinct_count=int(unique) if unique is not None and unique >= 0 else None,
                 null_share=_share(cell("Fraction empty")) if (_number(cell("N rows checked")) or 0) > 0 else None,
