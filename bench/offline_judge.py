@@ -166,7 +166,9 @@ def of_judgments(stages: Stages, judgments: pl.DataFrame) -> list[str]:
 
 def of_mapping(stages: Stages, judgments: pl.DataFrame, settings: Settings) -> list[str]:
     """Measure the mapping that is made with a judge."""
-    mapping = map_task(stages.attributes, stages.candidates, judgments, stages.contexts, settings.mapping)
+    mapping = map_task(
+        stages.attributes, stages.groups, stages.candidates, judgments, stages.contexts, settings.mapping
+    )
     ranked = mapping.filter(pl.col("decision") != "no_match")
     scores = dict(zip(_pairs(ranked), ranked["score"].to_list(), strict=True))
     proposed = _pairs(ranked.filter(pl.col("decision") == "proposed"))

@@ -101,16 +101,13 @@ class BlockingSettings(_Section):
     """Which pairs are worth judging."""
 
     group: bool = Field(True, description="Attributes of one side that mean the same are blocked and judged once.")
-    k_vector: int = Field(10, ge=0, description="Best partners per attribute by vector, from both sides.")
-    k_lexical: int = Field(10, ge=0, description="Best partners per attribute by BM25, from both sides.")
+    k_vector: int = Field(40, ge=0, description="Best partners per group by vector, from both sides.")
+    k_lexical: int = Field(40, ge=0, description="Best partners per group by BM25, from both sides.")
     budget_share: float = Field(0.10, gt=0, le=1, description="At most this share of all pairs is judged.")
     budget_floor: int = Field(200, ge=1, description="Small tasks may judge this many pairs whatever the share.")
-    graph_aliases: bool = Field(
-        True, description="Names of the entities that attributes are linked to widen the search."
-    )
 
 
-RetrievalMethod = Literal["vector_triples", "entity_paths", "llm_entity_paths", "llm_subgraph", "search_code"]
+RetrievalMethod = Literal["vector_triples", "entity_paths", "search_code"]
 
 
 class RetrievalSettings(_Section):
@@ -132,10 +129,6 @@ class RetrievalSettings(_Section):
     )
     hub_cap: int = Field(200, ge=1, description="Neighbours of one node that a path search follows.")
     max_facts: int = Field(20, ge=1, description="Facts kept per pair and method.")
-    llm_entities: int = Field(5, ge=1, le=20, description="Entities that a language model may name for an attribute.")
-    llm_triples: int = Field(
-        8, ge=1, le=30, description="Triples that a language model may write for a pair or attribute."
-    )
     code_steps: int = Field(200, ge=10, le=10_000, description="Steps that a search program may take.")
     code_calls: int = Field(12, ge=1, le=200, description="Questions to the graph that a search program may ask.")
 
@@ -188,7 +181,6 @@ class JudgingSettings(_Section):
     answers: int = Field(
         1, ge=1, le=15, description="Self-consistency: answers per question, of which the vote counts."
     )
-    batch: bool = Field(False, description="Ask through the provider's batch API: cheaper, and hours later.")
 
     @property
     def language_model(self) -> LanguageModelSettings:
@@ -204,9 +196,6 @@ class MappingSettings(_Section):
     min_score: float = Field(0.5, ge=0, le=1, description="Pairs below this score are not proposed.")
     coherence: float = Field(
         1.0, ge=0, le=4, description="What the fit of two tables as a whole counts; 0 for nothing."
-    )
-    calibration: Literal["auto", "none"] = Field(
-        "auto", description="auto: scores are calibrated where a reference labels enough pairs, by held-out folds."
     )
 
 
@@ -242,7 +231,6 @@ _NOT_BY_A_TASK = {
         {
             "api_key_env",
             "base_url",
-            "batch",
             "few_shot",
             "max_cost_usd",
             "max_total_tokens",

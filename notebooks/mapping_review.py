@@ -191,7 +191,7 @@ def _(ask, column_choice, mo, shown, task):
         SELECT m.rank, m.target_table, m.target_column, m.decision, round(m.score, 3) AS score,
                round(m.judge_score, 3) AS judge_score, round(m.blocking_score, 3) AS blocking_score,
                round(m.table_coherence, 3) AS table_coherence, m.parse_status, j.reason AS judge_reason
-        FROM attribute_mappings m LEFT JOIN llm_judgments j ON j.task = m.task AND j.pair_id = m.pair_id
+        FROM attribute_mappings m LEFT JOIN llm_judgments j ON j.task = m.task AND j.pair_id = m.judged_pair_id
         WHERE m.task = $task AND m.source_attribute_id = $attribute AND m.pair_id IS NOT NULL
         ORDER BY m.rank
         """,
@@ -204,7 +204,7 @@ def _(ask, column_choice, mo, shown, task):
                coalesce(list_contains(j.cited_facts, c.fact.fact_id), false) AS cited,
                c.fact.kind AS kind, c.fact.method AS method, round(c.fact.score, 3) AS fact_score
         FROM (SELECT task, pair_id, unnest(facts) AS fact FROM ranked_contexts WHERE task = $task) c
-        JOIN attribute_mappings m ON m.task = c.task AND m.pair_id = c.pair_id
+        JOIN attribute_mappings m ON m.task = c.task AND m.judged_pair_id = c.pair_id
         LEFT JOIN llm_judgments j ON j.task = c.task AND j.pair_id = c.pair_id
         WHERE m.source_attribute_id = $attribute
         ORDER BY m.rank, fact_rank

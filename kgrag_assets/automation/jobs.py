@@ -32,6 +32,7 @@ _READING = (
     "attribute_embeddings",
 )
 _MAPPING = (
+    "attribute_groups",
     "candidate_pairs",
     "retrieved_subgraphs",
     "ranked_contexts",
@@ -39,6 +40,8 @@ _MAPPING = (
     "attribute_mappings",
     "match_metrics",
     "match_misses",
+    "blocking_curve",
+    "retrieval_diagnostics",
 )
 
 

@@ -47,12 +47,12 @@ def candidates_of(view: TaskView, attribute: Row) -> list[Row]:
     truth = set(true_pairs(view, attribute)["pair_id"])
     rows: list[Row] = []
     for row in plain_rows(mine, "source_attribute_id", "target_attribute_id"):
-        pair = row["pair_id"]
+        pair = row["judged_pair_id"]
         rows.append(
             {
                 **row,
                 "judge_reason": reasons.get(pair, ""),
-                "is_true": pair in truth if truth else None,
+                "is_true": row["pair_id"] in truth if truth else None,
                 "facts": facts.get(pair, []),
             }
         )

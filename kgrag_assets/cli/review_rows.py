@@ -112,7 +112,7 @@ def _mapping_rows(view: TaskView) -> list[list[Cell]]:
             known = attributes.get(row[f"{side}_attribute_id"], {})
             filled[f"{side}_data_type"] = known.get("data_type")
             filled[f"{side}_description"] = known.get("column_description")
-        best: Sequence[Row] = facts.get(row["pair_id"], ())
+        best: Sequence[Row] = facts.get(row["judged_pair_id"], ())
         for place in range(FACTS_BESIDE):
             fact = best[place] if place < len(best) else None
             filled[f"fact_{place + 1}"] = fact["text"] if fact else None
@@ -134,7 +134,7 @@ def _alternative_rows(view: TaskView) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for row in _judged(view).to_dicts():
         is_true = None if not truth else "yes" if row["pair_id"] in truth else "no"
-        filled = {**row, "judge_reason": reasons.get(row["pair_id"], ""), "decision_reason": row["reason"]}
+        filled = {**row, "judge_reason": reasons.get(row["judged_pair_id"], ""), "decision_reason": row["reason"]}
         rows.append(_cells({**filled, "in_reference": is_true}, _ALTERNATIVE_FIELDS))
     return rows
 
@@ -143,7 +143,7 @@ def _evidence_rows(view: TaskView) -> list[list[Cell]]:
     facts = facts_by_pair(view)
     rows: list[list[Cell]] = []
     for row in _judged(view).to_dicts():
-        for fact in facts.get(row["pair_id"], ()):
+        for fact in facts.get(row["judged_pair_id"], ()):
             filled = {
                 **row,
                 "fact_rank": fact["rank"],

@@ -3,32 +3,44 @@
 from collections.abc import Iterator
 
 import dagster as dg
+import polars as pl
 
 from kgrag_assets.automation.conditions import when_content_changed
-from kgrag_assets.automation.inputs import OWNERS
-from kgrag_assets.automation.metadata import markdown_table, table_metadata
+from kgrag_assets.automation.inputs import OWNERS, TASK_OPTIONS
+from kgrag_assets.automation.metadata import markdown_table, picture, table_metadata
 from kgrag_assets.automation.partitions import TASKS
 from kgrag_assets.automation.results import explained_failures, store
+from kgrag_assets.blocking.block import BLOCKING_VERSION, score_all_pairs
+from kgrag_assets.evaluation.blocking_curve import CURVE_VERSION, blocking_curve, lost_reasons
 from kgrag_assets.evaluation.metrics import METRICS_VERSION, evaluate
 from kgrag_assets.evaluation.misses import find_misses
+from kgrag_assets.evaluation.plots import line_chart
 from kgrag_assets.evaluation.publication import VIEWS
+from kgrag_assets.evaluation.retrieval_diagnostics import DIAGNOSTICS_VERSION, diagnose
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.lake.snapshot import publish, published_version, snapshot_version
 from kgrag_assets.models.ledger import CallLedger
 from kgrag_assets.rows.attribute_mappings import ATTRIBUTE_MAPPINGS
+from kgrag_assets.rows.blocking_curve import BLOCKING_CURVE
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
 from kgrag_assets.rows.catalog import TASK_TABLES
+from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS
 from kgrag_assets.rows.keys import data_version_of
 from kgrag_assets.rows.llm_calls import LLM_CALLS
-from kgrag_assets.rows.llm_judgments import LLM_JUDGMENTS
 from kgrag_assets.rows.match_metrics import MATCH_METRICS, MATCH_MISSES
+from kgrag_assets.rows.ranked_contexts import RANKED_CONTEXTS
 from kgrag_assets.rows.reference_correspondences import REFERENCE_CORRESPONDENCES
+from kgrag_assets.rows.reference_entity_links import REFERENCE_ENTITY_LINKS
 from kgrag_assets.rows.rejects import KG_REJECTS
+from kgrag_assets.rows.retrieval_diagnostics import RETRIEVAL_DIAGNOSTICS
+from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
-from kgrag_assets.rows.table import Table, data_version
-from kgrag_assets.settings import Settings
+from kgrag_assets.rows.table import Table, TableError, data_version
+from kgrag_assets.schemas.errors import SchemaError
+from kgrag_assets.schemas.options import task_settings
+from kgrag_assets.settings import Settings, SettingsError
 
-SNAPSHOT_VERSION = "snapshot-1"
+SNAPSHOT_VERSION = "snapshot-2"
 
 
 def build(settings: Settings) -> list[dg.AssetsDefinition]:
@@ -37,11 +49,18 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     def spec(table: Table, description: str) -> dg.AssetSpec:
         return dg.AssetSpec(
             table.name,
-            deps=["attribute_mappings", "reference_correspondences", "candidate_pairs", "llm_judgments"],
+            deps=[
+                "schema_attributes",
+                "attribute_embeddings",
+                "attribute_mappings",
+                "reference_correspondences",
+                "candidate_pairs",
+                TASK_OPTIONS,
+            ],
             description=description,
             metadata=table_metadata(table),
             group_name="evaluation",
-            code_version=f"{METRICS_VERSION}/{settings.evaluation.model_dump_json()}",
+            code_version=f"{METRICS_VERSION}/{CURVE_VERSION}/{BLOCKING_VERSION}/{settings.evaluation.model_dump_json()}",
             owners=OWNERS,
             kinds={"polars", "parquet"},
             automation_condition=when_content_changed(),
@@ -53,20 +72,29 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         specs=[
             spec(MATCH_METRICS, "How good the mapping is where a reference exists, with bootstrap intervals."),
             spec(MATCH_MISSES, "Each true pair and the stage at which it was found or lost."),
+            spec(BLOCKING_CURVE, "How many true pairs each budget of blocking would keep, beside plain cosine."),
         ],
     )
     def evaluate_mapping(
         context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]
     ) -> Iterator[dg.MaterializeResult]:
         task = context.partition_key
-        with explained_failures(), lake.lock("match_metrics", task):
+        failures = explained_failures(SchemaError, SettingsError, TableError)
+        with failures, lake.lock("match_metrics", task):
             attributes = lake.read(SCHEMA_ATTRIBUTES, task)
             reference = lake.read(REFERENCE_CORRESPONDENCES, task)
             mappings = lake.read(ATTRIBUTE_MAPPINGS, task)
             candidates = lake.read(CANDIDATE_PAIRS, task)
-            judgments = lake.read(LLM_JUDGMENTS, task)
-            metrics = evaluate(mappings, candidates, judgments, attributes, reference, settings.evaluation)
-            misses = find_misses(mappings, candidates, judgments, reference)
+            blocking = task_settings(lake, settings, task).blocking
+            metrics = evaluate(mappings, candidates, attributes, reference, settings.evaluation)
+            scored = (
+                score_all_pairs(attributes, lake.read(ATTRIBUTE_EMBEDDINGS, task), blocking)
+                if reference.height
+                else None
+            )
+            curve = BLOCKING_CURVE.empty() if scored is None else blocking_curve(scored, reference)
+            reasons = {} if scored is None else lost_reasons(scored, reference)
+            misses = find_misses(mappings, reference, reasons)
             yield store(
                 lake,
                 MATCH_METRICS,
@@ -85,6 +113,50 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 lost=markdown_table(
                     misses.filter(misses["outcome"] != "found").drop("task", "pair_id", "row_key"), limit=40
                 ),
+            )
+            yield store(
+                lake,
+                BLOCKING_CURVE,
+                task,
+                curve,
+                asset_key="blocking_curve",
+                curve=_curve_plot(curve),
+                points=markdown_table(curve.drop("task", "row_key"), limit=40),
+            )
+
+    @dg.asset(
+        deps=[
+            "retrieved_subgraphs",
+            "ranked_contexts",
+            "candidate_pairs",
+            "reference_entity_links",
+        ],
+        partitions_def=TASKS,
+        group_name="evaluation",
+        code_version=f"{DIAGNOSTICS_VERSION}/{settings.evaluation.model_dump_json()}",
+        owners=OWNERS,
+        kinds={"polars", "parquet"},
+        automation_condition=when_content_changed(),
+        description="Coverage of each retrieval method and, where entity links are known, how much is on topic and how "
+        "well attributes are linked.",
+        metadata=table_metadata(RETRIEVAL_DIAGNOSTICS),
+    )
+    def retrieval_diagnostics(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
+        task = context.partition_key
+        with explained_failures(), lake.lock("retrieval_diagnostics", task):
+            frame = diagnose(
+                lake.read(RETRIEVED_SUBGRAPHS, task),
+                lake.read(RANKED_CONTEXTS, task),
+                lake.read(CANDIDATE_PAIRS, task),
+                lake.read(REFERENCE_ENTITY_LINKS, task),
+                settings.evaluation,
+            )
+            return store(
+                lake,
+                RETRIEVAL_DIAGNOSTICS,
+                task,
+                frame,
+                diagnostics=markdown_table(frame.drop("task", "row_key"), limit=60),
             )
 
     @dg.asset(
@@ -125,4 +197,16 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 },
             )
 
-    return [evaluate_mapping, analyst_database]
+    return [evaluate_mapping, retrieval_diagnostics, analyst_database]
+
+
+def _curve_plot(curve: pl.DataFrame) -> dg.MarkdownMetadataValue:
+    if curve.is_empty():
+        return dg.MetadataValue.md("no reference")
+    points = ("budget_share", "pair_completeness")
+    lines = {
+        str(method): [(float(share), float(kept)) for share, kept in mine.select(points).iter_rows()]
+        for (method,), mine in curve.sort("budget_share").group_by("method", maintain_order=True)
+    }
+    plot = line_chart("True pairs kept", lines, "share of all pairs that is judged", "pair completeness", log_x=True)
+    return picture(plot, "pair completeness at each budget")

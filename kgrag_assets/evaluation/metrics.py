@@ -172,7 +172,6 @@ def pair_names(frame: pl.DataFrame) -> set[tuple[tuple[str, str], tuple[str, str
 def evaluate(
     mappings: pl.DataFrame,
     candidates: pl.DataFrame,
-    judgments: pl.DataFrame,
     attributes: pl.DataFrame,
     reference: pl.DataFrame,
     settings: EvaluationSettings,
@@ -182,7 +181,6 @@ def evaluate(
     Args:
         mappings: rows of ``attribute_mappings``.
         candidates: rows of ``candidate_pairs``.
-        judgments: rows of ``llm_judgments``.
         attributes: rows of ``schema_attributes``.
         reference: rows of ``reference_correspondences``.
         settings: resamples and seed of the bootstrap, whose units are the source attributes.
@@ -196,11 +194,12 @@ def evaluate(
     sources: list[tuple[str, str]] = [(table, column) for table, column in names.iter_rows()]
     targets = attributes.filter(pl.col("side") == "target").height
     truth, pairs = pair_names(reference), ranked_pairs(mappings)
+    judged = mappings.filter(pl.col("pair_id").is_not_null())
     metrics = [
         *set_metrics(pairs, truth, sources, settings),
         *rank_metrics(pairs, truth, sources, settings),
-        *blocking_metrics(truth, pair_names(candidates), sources, targets, settings),
-        *_counts(pairs, truth, candidates, judgments),
+        *blocking_metrics(truth, pair_names(judged), candidates.height, sources, targets, settings),
+        *_counts(pairs, truth, judged),
     ]
     rows = [
         {
@@ -225,15 +224,16 @@ def _rounded(value: float | None) -> float | None:
 def blocking_metrics(
     truth: set[tuple[tuple[str, str], tuple[str, str]]],
     kept: set[tuple[tuple[str, str], tuple[str, str]]],
+    judged: int,
     sources: list[tuple[str, str]],
     targets: int,
     settings: EvaluationSettings,
 ) -> list[Metric]:
-    """Measure the candidate pairs; ``targets`` is the number of target attributes."""
+    """Measure blocking: ``kept`` are the pairs that ``judged`` candidates cover, ``targets`` the target attributes."""
     caught = _per_source(sources, (source for source, _ in truth & kept))
     true = _per_source(sources, (source for source, _ in truth))
     total = len(sources) * targets
-    saved = ratio(len(kept), total)
+    saved = ratio(judged, total)
     return [
         Metric(
             "pair_completeness",
@@ -260,11 +260,10 @@ def blocking_metrics(
 def _counts(
     pairs: list[RankedPair],
     truth: set[tuple[tuple[str, str], tuple[str, str]]],
-    candidates: pl.DataFrame,
-    judgments: pl.DataFrame,
+    judged: pl.DataFrame,
 ) -> list[Metric]:
-    kept = pair_names(candidates)
-    answered = pair_names(judgments.filter(pl.col("parse_status").is_in(ANSWERED_STATUSES)))
+    kept = pair_names(judged)
+    answered = pair_names(judged.filter(pl.col("parse_status").is_in(ANSWERED_STATUSES)))
     proposed = {(pair.source, pair.target) for pair in pairs if pair.proposed}
 
     def count(name: str, found: int, of: int, meaning: str) -> Metric:
@@ -272,7 +271,7 @@ def _counts(
 
     return [
         count("true_pairs", len(truth), len(truth), "True pairs in the reference."),
-        count("unanswered_pairs", len(kept - answered), len(kept), "Candidate pairs without a readable answer."),
+        count("unanswered_pairs", len(kept - answered), len(kept), "Pairs without a readable answer."),
         count("true_lost_by_blocking", len(truth - kept), len(truth), "True pairs that never became candidates."),
         count(
             "true_unanswered",

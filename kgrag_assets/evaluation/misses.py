@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -13,23 +15,20 @@ from kgrag_assets.rows.table import ROW_KEY, with_row_key
 
 
 def find_misses(
-    mappings: pl.DataFrame, candidates: pl.DataFrame, judgments: pl.DataFrame, reference: pl.DataFrame
+    mappings: pl.DataFrame, reference: pl.DataFrame, reasons: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
     """Follow each true pair to the stage at which it was found or lost.
 
     Args:
-        mappings: rows of ``attribute_mappings``.
-        candidates: rows of ``candidate_pairs``.
-        judgments: rows of ``llm_judgments``.
+        mappings: rows of ``attribute_mappings``: every pair that a judgment covers is one of them.
         reference: rows of ``reference_correspondences``.
+        reasons: by ``pair_id``, why blocking may lose a pair.
 
     Returns:
         Rows of ``match_misses``, one per true pair; none where the reference is empty.
     """
     if reference.is_empty():
         return MATCH_MISSES.empty()
-    kept = set(candidates["pair_id"])
-    answered = set(judgments.filter(pl.col("parse_status").is_in(ANSWERED_STATUSES))["pair_id"])
     ranked = {row["pair_id"]: row for row in mappings.filter(pl.col("pair_id").is_not_null()).iter_rows(named=True)}
     chosen: dict[tuple[str, str], list[str]] = defaultdict(list)
     proposals = mappings.filter(pl.col("decision") == "proposed").sort("rank")
@@ -41,9 +40,9 @@ def find_misses(
         place = ranked.get(pair_id)
         if place is not None and place["decision"] == "proposed":
             outcome = "found"
-        elif pair_id not in kept:
+        elif place is None:
             outcome = "blocking"
-        elif pair_id not in answered:
+        elif place["parse_status"] not in ANSWERED_STATUSES:
             outcome = "unanswered"
         else:
             outcome = "not_proposed"
@@ -55,7 +54,16 @@ def find_misses(
                 "rank": None if place is None else place["rank"],
                 "score": None if place is None else place["score"],
                 "proposed_instead": ", ".join(instead) or None,
+                "reason": _reason(outcome, place, (reasons or {}).get(pair_id, "")),
             }
         )
     schema = {name: dtype for name, dtype in MATCH_MISSES.schema.items() if name != ROW_KEY}
     return MATCH_MISSES.conform(with_row_key(pl.DataFrame(rows, schema=schema)))
+
+
+def _reason(outcome: str, place: Mapping[str, Any] | None, lost: str) -> str:
+    if outcome == "found":
+        return ""
+    if place is None:
+        return lost or "blocking kept no pair that covers it"
+    return str(place["reason"])

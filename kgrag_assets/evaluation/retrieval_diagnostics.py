@@ -99,9 +99,9 @@ def diagnose(
             [float(any(marks)) for marks in asked],
             "Share of the pairs with links that have a fact naming an entity their attributes speak of.",
         )
-        seeds = _seed_ranks(kept, pairs, gold)
         if not any(row.get("seeds") for row in kept):
             continue
+        seeds = _seed_ranks(kept, pairs, gold)
         for k in LINK_RANKS:
             hits = [np.mean([float(any(r <= k for r in found)) for found in of]) for of in seeds.values()]
             shares = [

@@ -41,8 +41,7 @@ def make_judge(settings: Settings, ledger: CallLedger, *, replay: bool = False) 
     from kgrag_assets.models.replaying import LedgerOnlyChat
 
     def asked_with(access: LanguageModelSettings, what_for: str, prefix: str) -> ChatModel:
-        if replay or judging.batch:
-            # In a batch the answers come into the ledger by another way.
+        if replay:
             return LedgerOnlyChat(access.provider, access.model)
         return open_chat_model(access, what_for, prefix)
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from kgrag_assets.blocking.groups import covered_pairs
 from kgrag_assets.mapping.cardinality import propose
 from kgrag_assets.mapping.scoring import ScoredPair, score_pairs
 from kgrag_assets.rows.attribute_mappings import ATTRIBUTE_MAPPINGS
 from kgrag_assets.rows.table import ROW_KEY, with_row_key
 from kgrag_assets.settings import MappingSettings
 
-MAPPING_VERSION = "mapping-1"
+MAPPING_VERSION = "mapping-2"
+
+# Tables that do not fit lower a pair so much at most, in log odds for each unit of weight.
+_MOST_FIT = 2.0
 
 Row = dict[str, object]
 
 
 def map_task(
     attributes: pl.DataFrame,
+    groups: pl.DataFrame,
     candidate_pairs: pl.DataFrame,
     judgments: pl.DataFrame,
     contexts: pl.DataFrame,
@@ -29,28 +35,32 @@ def map_task(
 
     Args:
         attributes: rows of ``schema_attributes``.
+        groups: rows of ``attribute_groups``: a judged pair stands for all pairs of its groups' members.
         candidate_pairs: rows of ``candidate_pairs``.
         judgments: rows of ``llm_judgments``; a pair without one counts as without an answer.
         contexts: rows of ``ranked_contexts``, for the facts' texts.
-        settings: cardinality and min_score.
+        settings: cardinality, min_score, and what the fit of the tables counts.
 
     Returns:
-        Rows of ``attribute_mappings``: every candidate pair, ranked within its source attribute, and a row of
-        no match for each source attribute for which nothing is proposed.
+        Rows of ``attribute_mappings``: every pair that a judgment covers, ranked within its source attribute, and a
+        row of no match for each source attribute for which nothing is proposed.
     """
     if attributes.is_empty():
         return ATTRIBUTE_MAPPINGS.empty()
     task = str(attributes["task"][0])
     sources = attributes.filter(pl.col("side") == "source").select("attribute_id", "table_name", "column_name")
-    targets = attributes.filter(pl.col("side") == "target")
-    expected = max(1, min(sources.height, targets.height))
-    scored = score_pairs(_candidates(candidate_pairs, judgments, contexts), expected)
+    sides = groups.group_by("side").agg(pl.col("representative_id").n_unique())
+    expected = max(1, min([count for _, count in sides.iter_rows()], default=1))
+    pairs = _candidates(groups, candidate_pairs, judgments, contexts)
+    scored = score_pairs(pairs, expected)
+    coherence = table_coherence(scored, attributes)
+    if settings.coherence:
+        scored = score_pairs(pairs, expected, table_fits(coherence, settings.coherence))
     ranked: dict[str, list[ScoredPair]] = defaultdict(list)
     for pair in sorted(scored, key=lambda item: (not item.answered, -item.score, item.blocking_rank)):
         ranked[pair.source_id].append(pair)
     proposed = propose([pair for pairs in ranked.values() for pair in pairs], settings)
     taken = {pair.target_id: pair for pair in scored if pair.pair_id in proposed}
-    coherence = table_coherence(scored, attributes)
     rows: list[Row] = []
     for source_id, table, column in sources.iter_rows():
         pairs = ranked[source_id]
@@ -92,27 +102,61 @@ def table_coherence(pairs: Sequence[ScoredPair], attributes: pl.DataFrame) -> di
     return coherence
 
 
-def _candidates(candidate_pairs: pl.DataFrame, judgments: pl.DataFrame, contexts: pl.DataFrame) -> list[ScoredPair]:
+def table_fits(coherence: Mapping[tuple[str, str], float], weight: float) -> dict[tuple[str, str], float]:
+    """Turn the coherence of tables into log odds: 0 for tables that fit each other best, below it for others.
+
+    Each pair of tables is set against the best partner of the source table and against that of the target table; the
+    mean of the two, in logarithms, counts. It tells the twelve ``person_id`` of a data model apart, which one judgment
+    covers.
+
+    Args:
+        coherence: by source table and target table, 0..1.
+        weight: what a factor of e counts.
+    """
+    best: dict[tuple[str, str], float] = defaultdict(float)
+    for (source, target), fit in coherence.items():
+        best["source", source] = max(best["source", source], fit)
+        best["target", target] = max(best["target", target], fit)
+    return {
+        (source, target): weight
+        * max(-_MOST_FIT, (_log_ratio(fit, best["source", source]) + _log_ratio(fit, best["target", target])) / 2.0)
+        for (source, target), fit in coherence.items()
+    }
+
+
+def _log_ratio(fit: float, best: float) -> float:
+    # A little is added to both: tables that hardly fit at all differ by noise.
+    return math.log((fit + 0.05) / (best + 0.05))
+
+
+def _candidates(
+    groups: pl.DataFrame, candidate_pairs: pl.DataFrame, judgments: pl.DataFrame, contexts: pl.DataFrame
+) -> list[ScoredPair]:
     judged = {row["pair_id"]: row for row in judgments.iter_rows(named=True)}
     facts = dict(contexts.select("pair_id", "facts").iter_rows())
     pairs = []
-    for row in candidate_pairs.sort("blocking_rank").iter_rows(named=True):
-        judgment = judged.get(row["pair_id"])
+    ordered = candidate_pairs.sort("blocking_rank")
+    ranks = {row[0]: row[1:] for row in ordered.select("pair_id", "blocking_score", "blocking_rank").iter_rows()}
+    for row in covered_pairs(ordered, groups).iter_rows(named=True):
+        judged_pair_id = row["judged_pair_id"]
+        judgment = judged.get(judged_pair_id)
+        blocking_score, blocking_rank = ranks[judged_pair_id]
         pairs.append(
             ScoredPair(
                 pair_id=row["pair_id"],
+                judged_pair_id=judged_pair_id,
                 source_id=row["source_attribute_id"],
                 target_id=row["target_attribute_id"],
                 source_name=(row["source_table"], row["source_column"]),
                 target_name=(row["target_table"], row["target_column"]),
-                blocking_score=row["blocking_score"],
-                blocking_rank=row["blocking_rank"],
+                blocking_score=blocking_score,
+                blocking_rank=blocking_rank,
                 judge=judgment["judge"] if judgment else None,
                 parse_status=judgment["parse_status"] if judgment else None,
                 answer=judgment["answer"] if judgment else None,
                 judge_score=judgment["score"] if judgment else None,
                 judge_reason=" ".join(judgment["reason"].split()) if judgment else "",
-                top_fact=_top_fact(facts.get(row["pair_id"]) or [], judgment["cited_facts"] if judgment else []),
+                top_fact=_top_fact(facts.get(judged_pair_id) or [], judgment["cited_facts"] if judgment else []),
             )
         )
     return pairs
@@ -144,6 +188,7 @@ def _pair_row(
         "target_table": pair.target_name[0],
         "target_column": pair.target_name[1],
         "pair_id": pair.pair_id,
+        "judged_pair_id": pair.judged_pair_id,
         "source_attribute_id": pair.source_id,
         "target_attribute_id": pair.target_id,
         "decision": "proposed" if chosen else "alternative",
@@ -195,6 +240,7 @@ def _no_match_row(task: str, source: tuple[str, str, str], reason: str) -> Row:
         "target_table",
         "target_column",
         "pair_id",
+        "judged_pair_id",
         "target_attribute_id",
         "score",
         "rank",

@@ -10,6 +10,7 @@ from kgrag_assets.automation.partitions import TASKS
 from kgrag_assets.automation.results import explained_failures, store
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.mapping.assemble import MAPPING_VERSION, map_task
+from kgrag_assets.rows.attribute_groups import ATTRIBUTE_GROUPS
 from kgrag_assets.rows.attribute_mappings import ATTRIBUTE_MAPPINGS
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
 from kgrag_assets.rows.llm_judgments import LLM_JUDGMENTS
@@ -24,7 +25,14 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     """Make the asset of this room."""
 
     @dg.asset(
-        deps=["schema_attributes", "candidate_pairs", "ranked_contexts", "llm_judgments", TASK_OPTIONS],
+        deps=[
+            "schema_attributes",
+            "attribute_groups",
+            "candidate_pairs",
+            "ranked_contexts",
+            "llm_judgments",
+            TASK_OPTIONS,
+        ],
         partitions_def=TASKS,
         group_name="mapping",
         code_version=f"{MAPPING_VERSION}/{settings.mapping.model_dump_json()}",
@@ -49,6 +57,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             options = task_settings(lake, settings, task)
             frame = map_task(
                 attributes,
+                lake.read(ATTRIBUTE_GROUPS, task),
                 lake.read(CANDIDATE_PAIRS, task),
                 lake.read(LLM_JUDGMENTS, task),
                 lake.read(RANKED_CONTEXTS, task),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kgrag_assets.rows.llm_judgments import ANSWERED_STATUSES
 
-# The offline judge sums up much of what blocking saw too, so its word counts half; a language model's is new.
-OFFLINE_WEIGHT, READER_WEIGHT, CORPUS_WEIGHT = 0.5, 1.0, 1.0
+# The offline judge sums up much of what blocking saw too, so its word counts a quarter; a language model's is new.
+OFFLINE_WEIGHT, READER_WEIGHT, CORPUS_WEIGHT = 0.25, 1.0, 1.0
 
 # Judges that fuse signals. The answer of any other judge, which has read the texts, is not overruled.
 SIGNAL_JUDGES = ("offline",)
@@ -23,6 +24,7 @@ class ScoredPair:
     """A candidate pair with its judgment; ``score`` is set by ``score_pairs``."""
 
     pair_id: str
+    judged_pair_id: str
     source_id: str
     target_id: str
     source_name: tuple[str, str]
@@ -62,7 +64,9 @@ def corpus_evidence(blocking_rank: int, expected: int) -> float:
     return math.log(expected / blocking_rank)
 
 
-def score_pairs(pairs: list[ScoredPair], expected: int) -> list[ScoredPair]:
+def score_pairs(
+    pairs: list[ScoredPair], expected: int, fits: Mapping[tuple[str, str], float] | None = None
+) -> list[ScoredPair]:
     """Give each pair its score in 0..1, in the order given.
 
     The log odds of the judge's score and of the pair's place among all pairs are added (see the weights above) and
@@ -73,22 +77,26 @@ def score_pairs(pairs: list[ScoredPair], expected: int) -> list[ScoredPair]:
     Args:
         pairs: the candidate pairs of one task.
         expected: as in ``corpus_evidence``.
+        fits: by source table and target table, what the fit of the two adds in log odds; nothing where not given.
     """
-    scored = [replace(pair, score=_answered_score(pair, expected)) if pair.answered else pair for pair in pairs]
+
+    def corpus(pair: ScoredPair) -> float:
+        fit = 0.0 if fits is None else fits[pair.source_name[0], pair.target_name[0]]
+        return CORPUS_WEIGHT * corpus_evidence(pair.blocking_rank, expected) + fit
+
+    scored = [replace(pair, score=_answered_score(pair, corpus(pair))) if pair.answered else pair for pair in pairs]
     ceiling = min([0.5, *(pair.score for pair in scored if pair.answered)])
     return [
-        pair
-        if pair.answered
-        else replace(pair, score=round(ceiling * _probability(corpus_evidence(pair.blocking_rank, expected)), 6))
+        pair if pair.answered else replace(pair, score=round(ceiling * _probability(corpus(pair)), 6))
         for pair in scored
     ]
 
 
-def _answered_score(pair: ScoredPair, expected: int) -> float:
+def _answered_score(pair: ScoredPair, corpus: float) -> float:
     reads = pair.judge not in SIGNAL_JUDGES
     weight = READER_WEIGHT if reads else OFFLINE_WEIGHT
     odds = weight * _log_odds(float(pair.judge_score or 0.0))
-    probability = _probability(odds + CORPUS_WEIGHT * corpus_evidence(pair.blocking_rank, expected))
+    probability = _probability(odds + corpus)
     if reads:
         probability = min(max(probability, _EDGE), 1.0 - _EDGE)
         probability = 0.5 * probability + (0.5 if pair.answer else 0.0)

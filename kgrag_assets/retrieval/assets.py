@@ -15,10 +15,14 @@ from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.embedders import Embedder
 from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
+from kgrag_assets.models.ledger import CallLedger
 from kgrag_assets.retrieval.assemble import retrieve_task
+from kgrag_assets.retrieval.fusion import METHOD as FUSION
 from kgrag_assets.retrieval.opening import open_retrievers
 from kgrag_assets.retrieval.protocol import RetrievalError
 from kgrag_assets.retrieval.reachable import reachable_from_tasks
+from kgrag_assets.retrieval.spending import spent_on
+from kgrag_assets.retrieval.versions import retrieval_version
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS
 from kgrag_assets.rows.reachable_entities import REACHABLE_ENTITIES
@@ -29,13 +33,10 @@ from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.options import task_settings
 from kgrag_assets.settings import Settings, SettingsError
 
-CODE_VERSION = "retrieval-1"
-
 
 def build(settings: Settings) -> list[dg.AssetsDefinition]:
     """Make the assets of this room."""
-    first_stage = settings.embedder.first_stage
-    scored = "" if first_stage == "none" else f"/{first_stage}/{settings.embedder.rescored}"
+    version = retrieval_version(settings)
 
     @dg.asset(
         deps=[
@@ -50,12 +51,13 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         ],
         partitions_def=TASKS,
         group_name="retrieval",
-        code_version=f"{CODE_VERSION}/{settings.retrieval.model_dump_json()}/{settings.graph.graphs}{scored}",
+        code_version=version,
         owners=OWNERS,
         kinds={"polars", "parquet"},
         automation_condition=when_content_changed(),
-        description="For each candidate pair, the triples near both attributes, and the paths of at most three hops "
-        "between the entities they speak of. A pair for which nothing is found says why.",
+        description="For each candidate pair and retrieval method, the facts that the graph has about both attributes: "
+        "triples near to them, paths between the entities they speak of, what a language model named and the graph "
+        "knows, or all of it fused. A pair for which nothing is found says why.",
         metadata=table_metadata(RETRIEVED_SUBGRAPHS),
         check_specs=[
             dg.AssetCheckSpec(
@@ -84,28 +86,36 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             EmbeddingError,
             ModelUnavailableError,
         )
-        with failures, lake.lock("retrieved_subgraphs", task):
+        with failures, lake.lock("retrieved_subgraphs", task), CallLedger(lake.paths.ledger) as ledger:
             options = task_settings(lake, settings, task)
             retrieved = retrieve_task(
                 lake.read(SCHEMA_ATTRIBUTES, task),
                 lake.read(CANDIDATE_PAIRS, task),
-                open_retrievers(lake, options, task, embedder),
+                open_retrievers(lake, options, task, embedder, ledger=ledger),
                 lake.read(RETRIEVED_SUBGRAPHS, task),
                 lambda total: progress.track(f"retrieving {task}", total),
+                options.retrieval,
             )
             frame = retrieved.frame
-            by_pair = frame.group_by("pair_id").agg((pl.col("status") != "no_seed").any().alias("linked"))
+            linked = ~pl.col("status").is_in(["no_seed", "no_answer"])
+            by_pair = frame.group_by("pair_id").agg(linked.any().alias("linked"))
+            spent = spent_on(frame, ledger)
             share = float(by_pair["linked"].cast(pl.Float64).sum()) / by_pair.height if by_pair.height else 1.0
+            singles = frame.filter(pl.col("method") != FUSION)
             states = frame.group_by("method", "status").agg(
-                pl.len().alias("pairs"), pl.col("facts").list.len().sum().alias("facts"), pl.col("facts_cut").sum()
+                pl.len().alias("pairs"),
+                pl.col("facts").list.len().sum().alias("facts"),
+                pl.col("facts_cut").sum(),
+                pl.col("unverified").list.len().sum().alias("unverified"),
             )
+            notes = singles.filter(pl.col("notes") != "").group_by("method", "notes").agg(pl.len().alias("pairs"))
             seeds = (
-                frame.filter(pl.col("method") == "entity_paths")
+                frame.select("pair_id", "seeds")
                 .explode("seeds")
                 .drop_nulls("seeds")
-                .select(pl.col("seeds").struct.field("label"), pl.col("seeds").struct.field("entity_id"))
+                .select("pair_id", pl.col("seeds").struct.field("label"), pl.col("seeds").struct.field("entity_id"))
                 .group_by("label", "entity_id")
-                .len("pairs")
+                .agg(pl.col("pair_id").n_unique().alias("pairs"))
                 .sort("pairs", "entity_id", descending=[True, False])
             )
             return store(
@@ -114,6 +124,12 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 task,
                 frame,
                 states=markdown_table(states.sort("method", "status")),
+                notes=markdown_table(notes.sort("pairs", "method", "notes", descending=[True, False, False])),
+                unverified=int(singles["unverified"].list.len().sum()),
+                calls=spent.calls,
+                tokens_in=spent.tokens_in,
+                tokens_out=spent.tokens_out,
+                cost_usd=spent.cost_usd,
                 most_used_entities=markdown_table(seeds),
                 check_results=[
                     dg.AssetCheckResult(
@@ -132,7 +148,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         name=REACHABLE_ENTITIES.name,
         deps=["schema_attributes", "attribute_embeddings", "entity_index", "kg_graph", "kg_lexicon"],
         group_name="retrieval",
-        code_version=f"{CODE_VERSION}/{settings.retrieval.model_dump_json()}",
+        code_version=version,
         owners=OWNERS,
         kinds={"polars", "parquet"},
         automation_condition=when_content_changed(needs_all_upstream=False),

@@ -30,8 +30,13 @@ class LocalSearch:
         self._settings = settings
         self._graphs = graphs
 
-    def between(self, source: str, target: str) -> Walks:
+    def between(self, source: str, target: str, max_hops: int | None = None) -> Walks:
         """Return all simple paths of at most ``max_hops`` from one entity to another.
+
+        Args:
+            source: entity id.
+            target: entity id.
+            max_hops: longest path; None for the settings' ``max_hops``.
 
         Raises:
             KnowledgeError: the adjacency does not have one of the graphs.
@@ -42,7 +47,7 @@ class LocalSearch:
                 self._adjacency,
                 source,
                 target,
-                max_hops=options.max_hops,
+                max_hops=options.max_hops if max_hops is None else max_hops,
                 hub_cap=options.hub_cap,
                 graphs=self._graphs,
                 max_paths=MAX_PATHS,

@@ -8,6 +8,9 @@ from typing import Protocol
 
 from kgrag_assets.schemas.attribute import Attribute
 
+# The table counts in 32 bits; at hubs of millions of edges a sum passes that.
+MAX_COUNT = 2**31 - 1
+
 
 class RetrievalError(RuntimeError):
     """Something that retrieval needs is missing or does not go together; the message says what to do."""
@@ -39,7 +42,8 @@ class Fact:
     """Something that the graph says about a pair.
 
     ``score`` is in 0..1: how near the fact lies to both attributes. It means the same for every method, so that
-    facts of several can be ranked together. ``fact_id`` and ``text`` are the fact's content.
+    facts of several can be ranked together, and a fact that speaks for one of the two only has less than half of it.
+    ``fact_id`` and ``text`` are the fact's content.
     """
 
     fact_id: str
@@ -52,7 +56,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Seed:
-    """An entity that one of the two attributes was linked to."""
+    """An entity that an attribute was linked to; ``side`` is source or target, or both where the whole pair was."""
 
     entity_id: str
     label: str

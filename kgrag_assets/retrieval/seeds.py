@@ -8,9 +8,12 @@ from typing import Protocol
 
 from kgrag_assets.indexing.port import VectorIndex
 from kgrag_assets.retrieval.names import GraphNames, Name
+from kgrag_assets.retrieval.pair_links import LinkedEntity, PairLinks
+from kgrag_assets.retrieval.protocol import RetrievalQuery
 from kgrag_assets.retrieval.support import VERSION as SUPPORT_VERSION
 from kgrag_assets.retrieval.support import AttributeWords, has_several_words, is_telling, support_of, supported
 from kgrag_assets.retrieval.vectors import AttributeVectors
+from kgrag_assets.rows.keys import key_of
 from kgrag_assets.schemas.attribute import Attribute
 from kgrag_assets.settings import RetrievalSettings
 
@@ -60,16 +63,6 @@ class Linker(Protocol):
 
 
 @dataclass(frozen=True)
-class LinkedEntity:
-    """An entity linked to an attribute: the fused score, its cosine, and how well a name of it matches (0 for none)."""
-
-    entity_id: str
-    score: float
-    cosine: float
-    lexical: float
-
-
-@dataclass(frozen=True)
 class _WordLink:
     """How well a name matches a part of a phrase, and the whole of one (or a part of several words)."""
 
@@ -103,11 +96,27 @@ class EntityLinking:
         self._settings = settings
         self._words = words
         self._known: dict[str, list[LinkedEntity]] = {}
+        self._keys: dict[str, str] = {}
 
-    def key_parts(self, attribute: Attribute) -> list[list[str]]:
-        """Return what decides this attribute's links, besides index, linker and settings."""
-        keys = [self._vectors.key(attribute.attribute_id, view) for view in VIEWS]
-        return [keys, *self._words(attribute).key_parts()]
+    def key(self, query: RetrievalQuery) -> str:
+        """Hash what decides the links of a pair's two attributes, besides index, linker and settings."""
+        return key_of(VERSION, self._key(query.source), self._key(query.target))
+
+    def _key(self, attribute: Attribute) -> str:
+        # An attribute stands in many pairs.
+        found = self._keys.get(attribute.attribute_id)
+        if found is None:
+            vectors = [self._vectors.key(attribute.attribute_id, view) for view in VIEWS]
+            found = self._keys[attribute.attribute_id] = key_of(vectors, self._words(attribute).key_parts())
+        return found
+
+    def link_pairs(self, queries: Sequence[RetrievalQuery]) -> list[PairLinks]:
+        """Link both attributes of each pair; see ``link``."""
+        linked = self.link(side for query in queries for side in (query.source, query.target))
+        return [
+            PairLinks(tuple(linked[query.source.attribute_id]), tuple(linked[query.target.attribute_id]))
+            for query in queries
+        ]
 
     def link(self, attributes: Iterable[Attribute]) -> dict[str, list[LinkedEntity]]:
         """Link each attribute to all entities that are near enough, best first, by attribute id.

@@ -80,3 +80,22 @@ def _words_of(attribute: Attribute) -> AttributeWords:
     # An attribute stands in many pairs, and its words are part of each pair's key.
     phrases = tuple(query_phrases(attribute))
     return AttributeWords(phrases, content_words(" ".join([*phrases, attribute.column_description])))
+
+
+def sides_of(name: str, source: AttributeWords, target: AttributeWords) -> tuple[float | None, float | None]:
+    """Say for which attributes of a pair something speaks that the question about both has led to.
+
+    Args:
+        name: its words: an entity's label, or the labels of a triple's head and tail.
+        source: the words of the source attribute.
+        target: the words of the target attribute.
+
+    Returns:
+        For each side the support of the name by that attribute's words, 0..1, or None where it does not speak for that
+        side: its words stand with the other attribute alone. What has words of neither was near to the question as a
+        whole: it speaks for both, without support.
+    """
+    supports = support_of(name, source.content), support_of(name, target.content)
+    if any(supports) and not all(supports):
+        return supports[0] or None, supports[1] or None
+    return supports

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from kgrag_assets.retrieval.names import Name
@@ -31,7 +32,7 @@ class Walk:
         """Return the same walk from its other end; the statements stay as they are."""
         return Walk(self.nodes[::-1], self.steps[::-1])
 
-    @property
+    @cached_property
     def fact_id(self) -> str:
         """The same for a walk and its reverse."""
         order = min(self.nodes, self.nodes[::-1])
@@ -79,30 +80,37 @@ class Walks:
 class GraphSearch(Protocol):
     """Searches for walks; an adapter around ``knowledge.search`` is one."""
 
-    def between(self, source: str, target: str) -> Walks:
-        """Return simple paths from one entity to another."""
+    def between(self, source: str, target: str, max_hops: int | None = None) -> Walks:
+        """Return simple paths of at most ``max_hops`` from one entity to another; None for the search's own limit."""
 
     def around(self, seed: str) -> Walks:
         """Return the statements around an entity, as walks of one step."""
 
 
 class CachedSearch:
-    """Asks another search once for each pair of entities, in whichever order they are given."""
+    """Asks another search once for each pair of entities and length, in whichever order they are given.
 
-    def __init__(self, search: GraphSearch) -> None:
+    Of each only the first ``keep`` walks are held, by length and then by ids in the direction asked: all that a list of
+    the best ``keep`` facts can need, while two hubs of a large graph have thousands. The rest is counted in ``cut``.
+    """
+
+    def __init__(self, search: GraphSearch, keep: int | None = None) -> None:
+        """Take the search, and how many walks are held; None for all."""
         self._search = search
-        self._between: dict[tuple[str, str], Walks] = {}
+        self._keep = keep
+        self._between: dict[tuple[str, str, int | None], Walks] = {}
         self._around: dict[str, Walks] = {}
 
-    def between(self, source: str, target: str) -> Walks:
-        """Return simple paths from one entity to another."""
-        pair = (min(source, target), max(source, target))
-        found = self._between.get(pair)
+    def between(self, source: str, target: str, max_hops: int | None = None) -> Walks:
+        """Return simple paths of at most ``max_hops`` from one entity to another."""
+        found = self._between.get((source, target, max_hops))
         if found is None:
-            found = self._between[pair] = self._search.between(*pair)
-        if pair[0] == source:
-            return found
-        return Walks(tuple(walk.reversed() for walk in found.walks), found.cut, found.exhausted)
+            one, two = min(source, target), max(source, target)
+            all_walks = self._search.between(one, two, max_hops)
+            self._between[one, two, max_hops] = self._first(all_walks, all_walks.walks)
+            self._between[two, one, max_hops] = self._first(all_walks, [walk.reversed() for walk in all_walks.walks])
+            found = self._between[source, target, max_hops]
+        return found
 
     def around(self, seed: str) -> Walks:
         """Return the statements around an entity, as walks of one step."""
@@ -110,3 +118,12 @@ class CachedSearch:
         if found is None:
             found = self._around[seed] = self._search.around(seed)
         return found
+
+    def _first(self, found: Walks, walks: Sequence[Walk]) -> Walks:
+        kept = tuple(sorted(walks, key=walk_order)[: self._keep])
+        return Walks(kept, found.cut + len(walks) - len(kept), found.exhausted)
+
+
+def walk_order(walk: Walk) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    """Return what walks of equal worth are sorted by: length, then ids, so that the order never depends on chance."""
+    return len(walk.steps), walk.nodes, tuple(step.relation for step in walk.steps)

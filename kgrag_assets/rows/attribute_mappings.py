@@ -31,7 +31,6 @@ ATTRIBUTE_MAPPINGS = Table(
         Column("target_attribute_id", pl.String, "Target attribute; empty in a no_match row.", nullable=True),
         Column("decision", pl.String, f"One of {', '.join(DECISIONS)}."),
         Column("score", pl.Float64, "Score that the list is ranked by, 0..1; empty in a no_match row.", nullable=True),
-        Column("calibrated", pl.Boolean, "Whether score was calibrated on a reference; empty likewise.", nullable=True),
         Column("rank", pl.Int32, "Rank within the source attribute, from 1; empty in a no_match row.", nullable=True),
         Column("judge_score", pl.Float64, "The judge's score; empty without a parsed answer.", nullable=True),
         Column("blocking_score", pl.Float64, "The blocking score; empty in a no_match row.", nullable=True),

@@ -15,7 +15,6 @@ from kgrag_assets.rows.reference_entity_links import REFERENCE_ENTITY_LINKS
 from kgrag_assets.rows.rejects import SCHEMA_REJECTS
 from kgrag_assets.rows.retrieval_diagnostics import RETRIEVAL_DIAGNOSTICS
 from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
-from kgrag_assets.rows.review_queue import REVIEW_QUEUE
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
 from kgrag_assets.rows.table import Table
 
@@ -31,7 +30,6 @@ TASK_TABLES: tuple[Table, ...] = (
     RANKED_CONTEXTS,
     LLM_JUDGMENTS,
     ATTRIBUTE_MAPPINGS,
-    REVIEW_QUEUE,
     MATCH_METRICS,
     MATCH_MISSES,
     BLOCKING_CURVE,

@@ -8,7 +8,7 @@ from kgrag_assets.rows.pairs import PAIR_COLUMNS, ROW_KEY_COLUMN
 from kgrag_assets.rows.table import Column, Table
 
 # fusion: the facts of all other methods in one list by reciprocal rank.
-METHODS = ("vector_triples", "entity_paths", "llm_entity_paths", "llm_subgraph", "search_code", "fusion")
+METHODS = ("vector_triples", "entity_paths", "search_code", "fusion")
 
 # found: facts are there. no_seed: no entity or triple was near enough to either attribute.
 # no_path: there were seeds, but no fact in reach. cut: found, and the search ended at its budget.

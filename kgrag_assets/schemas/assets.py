@@ -20,7 +20,7 @@ from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.reading import read_task
 from kgrag_assets.schemas.task_folder import load_task
 
-CODE_VERSION = "schemas-2"
+CODE_VERSION = "schemas-3"
 
 
 def _spec(table: Table, description: str) -> dg.AssetSpec:

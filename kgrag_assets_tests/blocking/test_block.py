@@ -62,9 +62,9 @@ def test_budget_counts_and_candidates(
     total = len(sources) * len(targets)
     assert report.total_pairs == total
     assert report.kept == pairs.height
-    assert report.kept + report.dropped_not_in_top_k + report.dropped_by_budget == total
+    assert report.kept + report.dropped_not_in_top_k + report.dropped_by_budget == report.group_pairs <= total
     assert min(report.kept, report.dropped_not_in_top_k, report.dropped_by_budget) >= 0
-    assert report.budget == min(total, max(floor, math.ceil(share * total)))
+    assert report.budget == min(report.group_pairs, total, max(floor, math.ceil(share * total)))
     # The budget gives way to nothing but one pair of each source.
     assert report.kept <= max(report.budget, len(sources))
     if targets and report.budget >= len(sources):
@@ -116,7 +116,7 @@ def test_attributes_that_are_all_alike_are_ranked_without_gaps() -> None:
         ]
     )
     same = embeddings(frame).with_columns(pl.lit([0.6, 0.8], dtype=pl.List(pl.Float32)).alias("vector"))
-    result = block_pairs(frame, same, BlockingSettings.model_validate({"k_vector": 5, "budget_share": 1.0}))
+    result = block_pairs(frame, same, BlockingSettings.model_validate({"k_vector": 5, "budget_share": 1.0, "group": False}))
     assert result.report.kept == 25
     assert result.pairs["blocking_score"].is_finite().all()
     assert result.pairs["cosine_full"].unique().to_list() == pytest.approx([1.0])

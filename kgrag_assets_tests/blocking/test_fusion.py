@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from kgrag_assets.blocking.block import with_namesakes
 from kgrag_assets.blocking.fusion import (
     COMPARED,
     double_standardised,
@@ -109,16 +108,6 @@ def test_what_all_vectors_share_is_taken_away() -> None:
     assert found[:, 0] == pytest.approx([0.0, 0.0], abs=1e-6)
     assert np.linalg.norm(found, axis=1) == pytest.approx([1.0, 1.0])
     assert not without_common(vectors[:1]).any(), "a single attribute shares everything with itself"
-
-
-@given(grouped())
-def test_namesakes_of_near_pairs_are_near_and_no_others(case: tuple[np.ndarray, list[str], list[str]]) -> None:
-    matrix, rows, columns = case
-    near = matrix > 1.0
-    found = with_namesakes(near, rows, columns)
-    names = {(rows[row], columns[column]) for row, column in np.argwhere(near)}
-    for row, column in np.ndindex(matrix.shape):
-        assert found[row, column] == ((rows[row], columns[column]) in names)
 
 
 def fused(sources: list[list[float]], targets: list[list[float]], tables: list[str], other: list[str]) -> np.ndarray:

@@ -164,6 +164,7 @@ def _mapping_rows(task: str, pairs: tuple[Judged, ...], not_matched: tuple[Name,
                 **_ends(source, target),
                 "decision": decision,
                 "score": score,
+                "judged_pair_id": pair_id(source, target),
                 "rank": rank,
                 "judge_score": judge_score,
                 "blocking_score": score - 0.1,
@@ -175,7 +176,16 @@ def _mapping_rows(task: str, pairs: tuple[Judged, ...], not_matched: tuple[Name,
             }
         )
     for source in not_matched:
-        empty = ("target_table", "target_column", "pair_id", "target_attribute_id", "score", "rank", "judge_score")
+        empty = (
+            "target_table",
+            "target_column",
+            "pair_id",
+            "judged_pair_id",
+            "target_attribute_id",
+            "score",
+            "rank",
+            "judge_score",
+        )
         rows.append(
             {
                 "task": task,
@@ -205,6 +215,17 @@ def _judgment(task: str, judged: Judged, judge: str) -> Row:
         "score": judge_score,
         "reason": "" if judge_score is None else f"{source[1]} and {target[1]} say the same",
         "cited_facts": [key_of("fact", facts[0]["text"])] if facts else [],
+        "unknown_citations": [],
+        "relevance": None,
+        "gate": "off" if facts else "no_facts",
+        "own_answer": None,
+        "own_score": None,
+        "conflict": None,
+        "votes": 0 if judge_score is None else 1,
+        "votes_for": int((judge_score or 0.0) >= 0.5),
+        "second_answer": None,
+        "second_score": None,
+        "disagreement": None,
         "context_key": key_of("context", pair_id(source, target)),
         "request_hash": key_of("request", pair_id(source, target)) if asked else None,
         "tokens_in": 200 if asked else 0,
@@ -221,6 +242,7 @@ def _candidate(task: str, judged: Judged, rank: int) -> Row:
     return {
         **_pair(task, source, target),
         **_ends(source, target),
+        "pairs_covered": 1,
         **dict.fromkeys(ranks, 1),
         **dict.fromkeys(signals, 0.5),
         "blocking_score": score - 0.1,
@@ -259,6 +281,7 @@ def _miss_rows(task: str, pairs: tuple[Judged, ...]) -> list[Row]:
                 "rank": None if pair is None else 1,
                 "score": None if pair is None else pair[2],
                 "proposed_instead": "measurement.value_as_number" if pair is None else None,
+                "reason": "the names share no word" if pair is None else "",
                 "row_key": key_of("miss", task, *source, *target),
             }
         )
@@ -307,6 +330,9 @@ def fill(
                     "seeds": [],
                     "facts": _facts(judged[6]),
                     "facts_cut": 0,
+                    "unverified": [],
+                    "notes": "",
+                    "request_hashes": [],
                     "row_key": key_of("subgraph", task, *judged[0], *judged[1]),
                 }
                 for judged in pairs
@@ -320,6 +346,8 @@ def fill(
                     "status": "context" if judged[6] else "no_subgraph",
                     "facts": _facts(judged[6], method="vector_triples"),
                     "facts_considered": len(judged[6]),
+                    "ranking": "frequency",
+                    "ranked_from": key_of("from", *judged[0], *judged[1]),
                     "row_key": key_of("context", task, *judged[0], *judged[1]),
                 }
                 for judged in pairs

@@ -12,7 +12,7 @@ from kgrag_assets.evaluation.misses import find_misses
 from kgrag_assets.mapping.assemble import map_task
 from kgrag_assets.rows.match_metrics import MATCH_METRICS, MATCH_MISSES, OUTCOMES
 from kgrag_assets.settings import EvaluationSettings, MappingSettings
-from kgrag_assets_tests.matching import candidates, contexts, judgment, judgments, reference, schema
+from kgrag_assets_tests.matching import candidates, contexts, groups, judgment, judgments, reference, schema
 
 QUICK = EvaluationSettings(bootstrap_samples=100, seed=1)
 SOURCES = ["pat.dob", "pat.sex", "pat.zip", "pat.note"]
@@ -31,16 +31,21 @@ class Case:
         self.candidates = candidates(dict.fromkeys(named if kept is None else kept, 0.5))
         self.judgments = judgments(rows)
         self.mappings = map_task(
-            self.attributes, self.candidates, self.judgments, contexts({}), MappingSettings.model_validate({})
+            self.attributes,
+            groups(self.attributes),
+            self.candidates,
+            self.judgments,
+            contexts({}),
+            MappingSettings.model_validate({}),
         )
 
     def metrics(self, true: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-        frame = evaluate(self.mappings, self.candidates, self.judgments, self.attributes, reference(true), QUICK)
+        frame = evaluate(self.mappings, self.candidates, self.attributes, reference(true), QUICK)
         assert frame.equals(MATCH_METRICS.conform(frame))
         return {row["metric"]: row for row in frame.iter_rows(named=True)}
 
     def outcomes(self, true: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-        frame = find_misses(self.mappings, self.candidates, self.judgments, reference(true))
+        frame = find_misses(self.mappings, reference(true))
         assert frame.equals(MATCH_MISSES.conform(frame))
         assert set(frame["outcome"]) <= set(OUTCOMES)
         return {row["source_column"]: row for row in frame.iter_rows(named=True)}

@@ -8,10 +8,10 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgrag_assets.mapping.assemble import map_task
+from kgrag_assets.mapping.assemble import map_task, table_fits
 from kgrag_assets.rows.attribute_mappings import ATTRIBUTE_MAPPINGS, DECISIONS
 from kgrag_assets.settings import MappingSettings
-from kgrag_assets_tests.matching import candidates, contexts, ids, judgment, judgments, pair_id, schema
+from kgrag_assets_tests.matching import candidates, contexts, groups, ids, judgment, judgments, pair_id, schema
 
 SOURCES = ("pat.dob", "pat.sex", "visit.start")
 TARGETS = ("person.birth", "person.gender", "encounter.begin")
@@ -33,6 +33,7 @@ def mapped(
 ) -> pl.DataFrame:
     frame = map_task(
         schema(SOURCES, TARGETS),
+        groups(schema(SOURCES, TARGETS)),
         candidates(blocking),
         judgments(rows),
         contexts(facts or {}),
@@ -143,5 +144,46 @@ def test_a_judgment_of_a_pair_that_is_no_candidate_is_left_out() -> None:
 
 
 def test_a_task_without_attributes_has_no_rows() -> None:
-    frame = map_task(schema([], []), candidates({}), judgments([]), contexts({}), MappingSettings.model_validate({}))
+    frame = map_task(
+        schema([], []),
+        groups(schema([], [])),
+        candidates({}),
+        judgments([]),
+        contexts({}),
+        MappingSettings.model_validate({}),
+    )
     assert ATTRIBUTE_MAPPINGS.conform(frame).is_empty()
+
+
+def test_a_judged_pair_is_a_row_for_each_pair_of_its_groups_and_the_fitting_table_is_first() -> None:
+    frame = schema(
+        ["person.person_no", "person.born", "visit.start"],
+        ["patient.id", "patient.birth", "stay.id", "stay.begin"],
+    )
+    grouped = groups(frame, {"stay.id": "patient.id"})
+    pairs = {
+        ("person.person_no", "patient.id"): 0.8,
+        ("person.born", "patient.birth"): 0.9,
+        ("visit.start", "stay.begin"): 0.9,
+    }
+    rows = [judgment(*pair, 0.8) for pair in pairs]
+    mapped_rows = map_task(frame, grouped, candidates(pairs), judgments(rows), contexts({}), MappingSettings())
+    mine = rows_of(ATTRIBUTE_MAPPINGS.conform(mapped_rows), "person.person_no")
+    assert [(row["target_table"], row["target_column"], row["decision"]) for row in mine] == [
+        ("patient", "id", "proposed"),
+        ("stay", "id", "alternative"),
+    ]
+    assert {row["judged_pair_id"] for row in mine} == {pair_id("person.person_no", "patient.id")}
+    assert mine[1]["pair_id"] == pair_id("person.person_no", "stay.id")
+    assert mine[0]["score"] > mine[1]["score"]
+    level = map_task(frame, grouped, candidates(pairs), judgments(rows), contexts({}), MappingSettings(coherence=0.0))
+    scores = {row["score"] for row in rows_of(level, "person.person_no")}
+    assert len(scores) == 1
+
+
+def test_tables_that_fit_each_other_best_lose_nothing() -> None:
+    fits = table_fits({("a", "x"): 0.6, ("a", "y"): 0.2, ("b", "x"): 0.1, ("b", "y"): 0.5}, 1.0)
+    assert fits["a", "x"] == fits["b", "y"] == 0.0
+    assert fits["b", "x"] < fits["a", "y"] < 0.0
+    assert min(fits.values()) >= -2.0
+    assert table_fits({("a", "x"): 0.0}, 1.0) == {("a", "x"): 0.0}

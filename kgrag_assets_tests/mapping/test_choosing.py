@@ -30,6 +30,7 @@ def pair(
     silent = judge_score is None
     return ScoredPair(
         pair_id=f"{source}-{target}",
+        judged_pair_id=f"{source}-{target}",
         source_id=source,
         target_id=target,
         source_name=("table", source),

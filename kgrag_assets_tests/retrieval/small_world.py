@@ -62,6 +62,7 @@ def attributes(columns: Mapping[tuple[str, str], str]) -> pl.DataFrame:
                 "sample_values": [],
                 "distinct_count": None,
                 "null_share": None,
+                "profile": None,
                 "origin": "test",
                 "row_key": key_of(side, name, description),
             }
@@ -240,12 +241,12 @@ class ListedSearch:
                     longer.append(Walk((*walk.nodes, other), (*walk.steps, step)))
         return longer
 
-    def between(self, source: str, target: str) -> Walks:
+    def between(self, source: str, target: str, max_hops: int | None = None) -> Walks:
         """Return every simple path."""
         self.asked.append((source, target))
         found: list[Walk] = []
         open_walks = [Walk((source,), ())]
-        for _ in range(self.max_hops):
+        for _ in range(self.max_hops if max_hops is None else max_hops):
             open_walks = [longer for walk in open_walks for longer in self._extend(walk)]
             found.extend(walk for walk in open_walks if walk.nodes[-1] == target)
         return Walks(tuple(found), 0, self.exhausted)

@@ -17,15 +17,19 @@ from kgrag_assets.knowledge.lexicon_build import bring_lexicon_up_to_date
 from kgrag_assets.knowledge.lexicon_files import lexicon_path
 from kgrag_assets.lake.files import replace_folder
 from kgrag_assets.lake.lake import Lake
+from kgrag_assets.models.chat import ChatReply, ChatRequest
 from kgrag_assets.models.distilling import fitted_folder
 from kgrag_assets.models.embedders import EmbedProgress
-from kgrag_assets.retrieval.assemble import RetrievedRows, retrieve_task
-from kgrag_assets.retrieval.opening import open_retrievers
+from kgrag_assets.models.ledger import CallLedger
+from kgrag_assets.models.retrying import Pause
+from kgrag_assets.retrieval.assemble import RetrievedRows, queries_of, retrieve_task
+from kgrag_assets.retrieval.opening import LLM_METHODS, open_retrievers
 from kgrag_assets.retrieval.protocol import RetrievalError
+from kgrag_assets.retrieval.queries import question_text
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES
 from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
-from kgrag_assets.settings import EmbedderSettings, Settings
+from kgrag_assets.settings import EmbedderSettings, LanguageModelSettings, Settings
 from kgrag_assets_tests.retrieval.small_world import (
     DIMENSION,
     MODEL,
@@ -220,3 +224,90 @@ def test_cheap_vectors_are_rescored_with_the_full_model(lake: Lake) -> None:
     other = Settings(_env_file=None, embedder=EmbedderSettings(first_stage="static", first_stage_texts=200))
     with pytest.raises(RetrievalError, match="triple_index: the first stage's vectors"):
         open_retrievers(lake, other, TASK, embedder)
+
+
+def test_a_question_is_searched_with_the_given_embedder(lake: Lake) -> None:
+    settings = chosen(retrieval={"query_form": "question"})
+    query = queries_of(SCHEMA, candidates(SCHEMA))[0]
+    embedder = Counted({question_text(query): vector(a=0.8, b=0.5)})
+    found = retrieve_task(
+        SCHEMA, candidates(SCHEMA), open_retrievers(lake, settings, TASK, embedder), RETRIEVED_SUBGRAPHS.empty()
+    )
+    # One entity has the words of the source attribute, the other those of the target.
+    path = "date of birth —instance of→ calendar date ←subclass of— birthday"
+    assert texts(found, "entity_paths") == [path]
+    assert len(texts(found, "vector_triples")) == 2
+    # Both methods searched with it.
+    assert embedder.embedded == [question_text(query)]
+    assert not set(found.frame["row_key"]) & set(retrieved(lake, chosen()).frame["row_key"])
+
+
+def test_a_question_needs_an_index_of_the_embedders_model(lake: Lake) -> None:
+    embedder = Counted({})
+    embedder.model_id = "other@2"
+    with pytest.raises(RetrievalError, match=r"triple_index holds vectors of fake@1"):
+        open_retrievers(lake, chosen(retrieval={"query_form": "question"}), TASK, embedder)
+
+
+def test_methods_are_opened_once_in_the_order_of_the_settings(lake: Lake) -> None:
+    settings = chosen(retrieval={"methods": ["entity_paths", "vector_triples", "entity_paths"]})
+    assert [method.name for method in open_retrievers(lake, settings, TASK)] == ["entity_paths", "vector_triples"]
+    assert open_retrievers(lake, chosen(retrieval={"methods": []}), TASK) == []
+
+
+@pytest.mark.parametrize("method", LLM_METHODS)
+def test_a_method_that_asks_a_model_says_which_setting_is_missing(lake: Lake, method: str) -> None:
+    settings = chosen(retrieval={"methods": ["vector_triples", method]})
+    with pytest.raises(RetrievalError, match=f"{method} asks a language model.*KGRAG_RETRIEVAL_LLM__PROVIDER"):
+        open_retrievers(lake, settings, TASK)
+
+
+def test_fused_rows_of_both_methods(lake: Lake) -> None:
+    settings = chosen(retrieval={"fusion": "rrf"})
+    rows = retrieve_task(
+        SCHEMA,
+        candidates(SCHEMA),
+        open_retrievers(lake, settings, TASK),
+        RETRIEVED_SUBGRAPHS.empty(),
+        settings=settings.retrieval,
+    )
+    assert sorted(rows.frame["method"]) == ["entity_paths", "fusion", "vector_triples"]
+    assert set(texts(rows, "fusion")) == {*texts(rows, "entity_paths"), *texts(rows, "vector_triples")}
+
+
+class Silent:
+    """A chat model that never answers, and counts what it is asked."""
+
+    provider = "openai"
+    model = "silent"
+
+    def __init__(self) -> None:
+        self.pause = Pause()
+        self.asked: list[ChatRequest] = []
+
+    def ask(self, request: ChatRequest) -> ChatReply:
+        """Fail as a slow server does."""
+        self.asked.append(request)
+        return ChatReply("", "timeout", "too late", 0, 0, 0.0, None)
+
+
+@pytest.mark.parametrize("method", LLM_METHODS)
+def test_a_model_that_does_not_answer_is_asked_again_the_next_time(lake: Lake, method: str) -> None:
+    settings = chosen(retrieval={"methods": [method]}).model_copy(
+        update={"retrieval_llm": LanguageModelSettings(provider="openai", model="silent")}
+    )
+    silent, embedder = Silent(), Counted({})
+    asked: list[int] = []
+    frame = RETRIEVED_SUBGRAPHS.empty()
+    with CallLedger(lake.paths.ledger) as ledger:
+        for _ in range(2):
+            retrievers = open_retrievers(lake, settings, TASK, embedder, ledger=ledger, model=silent)
+            assert [one.name for one in retrievers] == [method]
+            rows = retrieve_task(SCHEMA, candidates(SCHEMA), retrievers, frame)
+            assert rows.frame["status"].to_list() == ["no_answer"]
+            assert not frame.height or set(frame["row_key"]) == set(rows.frame["row_key"])
+            frame = rows.frame
+            asked.append(len(silent.asked))
+        assert asked[0] > 0
+        assert asked[1] == 2 * asked[0]
+        assert set(ledger.frame()["request_hash"]) == {request.request_hash for request in silent.asked}

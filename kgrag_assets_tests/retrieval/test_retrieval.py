@@ -101,8 +101,8 @@ class World:
     def attribute_vectors(self) -> AttributeVectors:
         return AttributeVectors(embeddings(self.schema, self.vectors))
 
-    def paths(self, search: ListedSearch | None = None) -> EntityPaths:
-        linking = EntityLinking(
+    def linking(self) -> EntityLinking:
+        return EntityLinking(
             vectors=self.attribute_vectors(),
             entity_index=index_of(ENTITY_VECTORS, self.index_version),
             linker=WordLinker(self.links or {}),
@@ -110,8 +110,10 @@ class World:
             settings=self.settings,
             words=own_words if self.words is None else self.words,
         )
+
+    def paths(self, search: ListedSearch | None = None) -> EntityPaths:
         return EntityPaths(
-            linking=linking,
+            linking=self.linking(),
             search=self.search() if search is None else search,
             names=names_of(entities(NAMES), triples(STATEMENTS, NAMES)),
             settings=self.settings,
@@ -354,7 +356,7 @@ def test_progress_adds_up() -> None:
 
 def test_links_are_of_each_attribute_alone() -> None:
     here = world()
-    linking = here.paths()._linking
+    linking = here.linking()
     one = Attribute(here.schema["attribute_id"][0], "source", "pat", "birth_dt", "", "unknown", "", "birth date")
     alone = linking.link([one])
     together = linking.link([one, one])
