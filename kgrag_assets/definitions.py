@@ -10,6 +10,7 @@ from kgrag_assets.automation.inputs import input_specs
 from kgrag_assets.automation.jobs import build_jobs
 from kgrag_assets.automation.progress import SilentProgress
 from kgrag_assets.blocking import assets as blocking
+from kgrag_assets.evaluation import ablation_assets as ablation
 from kgrag_assets.evaluation import assets as evaluation
 from kgrag_assets.indexing import assets as indexing
 from kgrag_assets.indexing.graph_embedder import family_of, graph_embedder_of
@@ -64,6 +65,7 @@ def build_defs(
             *judging.build(settings),
             *mapping.build(settings),
             *evaluation.build(settings),
+            *ablation.build(settings),
         ],
         jobs=jobs,
         sensors=[

@@ -23,6 +23,7 @@ EMBED_TRIPLES = "embed_triples"
 INDEX_TRIPLES = "index_triples"
 MAP_TASK = "map_task"
 PUBLISH = "publish"
+ABLATE = "ablate"
 
 _READING = (
     "schema_attributes",
@@ -103,6 +104,7 @@ def jobs_in_order(settings: Settings) -> tuple[Job, ...]:
 # What is started by a sensor, a schedule or a person, and is no part of the order above.
 _ON_DEMAND = (
     Job(REFRESH_GRAPH, ("kg_refreshed_rows",), "once", "Lay what changed at a graph's source over its rows."),
+    Job(ABLATE, ("ablation_report",), "task", "Measure what each part of the method is worth on a task."),
     Job(TAKE_DUMPS, ("knowledge_graph_dumps",), "once", "Take the newest dump of each graph that asks for it."),
 )
 

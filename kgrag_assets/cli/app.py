@@ -181,6 +181,36 @@ def _quoted(text: str) -> str:
     return shlex.quote(text)
 
 
+@app.command(epilog="Example: KGRAG_ABLATION__TOP_N='[1,2]' kgrag ablate demo_clinic")
+def ablate(task: TaskName, as_json: AsJson = False) -> None:
+    """Measure on a labelled task what each part of the method is worth; cells that stand are kept."""
+    from kgrag_assets.cli import running
+    from kgrag_assets.cli.place import opened
+    from kgrag_assets.cli.progress import RichProgress
+    from kgrag_assets.evaluation.ablation_run import metrics_table
+    from kgrag_assets.rows.ablation_report import ABLATION_REPORT
+
+    with (
+        _explained(),
+        RichProgress(errors if as_json else console) as progress,
+        opened({"progress": progress}) as place,
+    ):
+        running.ablate(place, task, progress.job)
+        report = place.lake.read(ABLATION_REPORT, task)
+    if as_json:
+        _print_json(report.drop("row_key").to_dicts())
+        return
+    shown = ("hit@1", "best_f1", "average_precision", "f1")
+    rows = metrics_table(report, shown).sort("study", "hit@1", descending=[False, True], maintain_order=True)
+    table = Table("study", "cell", "with facts", "calls", "tokens in", *shown)
+    for row in rows.iter_rows(named=True):
+        numbers = (f"{row[name]:,}" for name in ("pairs_with_facts", "calls", "tokens_in"))
+        values = ("" if row[name] is None else f"{row[name]:.2f}" for name in shown)
+        table.add_row(*(Text(plain(cell)) for cell in (row["study"], row["cell"], *numbers, *values)))
+    console.print(table)
+    console.print("all metrics with their intervals: ablation_report in the DuckDB file")
+
+
 @app.command(epilog="Examples: kgrag status · kgrag status demo_clinic --exit-code")
 def status(
     task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="One task; all where not given.")] = None,

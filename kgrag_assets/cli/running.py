@@ -10,12 +10,13 @@ from pathlib import Path
 import dagster as dg
 
 from kgrag_assets.automation.inputs import GRAPH_CHANGES, GRAPH_FILES, TASK_FILES, TASK_OPTIONS, report_changes
-from kgrag_assets.automation.jobs import PUBLISH, Job, jobs_in_order
+from kgrag_assets.automation.jobs import ABLATE, PUBLISH, Job, jobs_in_order
 from kgrag_assets.automation.partitions import bucket_names
 from kgrag_assets.automation.staleness import Stale, find_stale
 from kgrag_assets.cli.place import Place
 from kgrag_assets.knowledge.lexicon_files import lexicon_path
 from kgrag_assets.knowledge.sensors import followed_graphs, see_changes, see_graphs
+from kgrag_assets.rows.ablation_report import ABLATION_REPORT
 from kgrag_assets.rows.catalog import TASK_TABLES
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.knowledge_graph import KG_ENTITIES, KG_TRIPLES, STAGED_ENTITIES, STAGED_TRIPLES
@@ -144,6 +145,20 @@ def bring_up_to_date(place: Place, task: str, on_job: Callable[[str, str | None]
     close_dead_runs(place.instance)
     observe(place, task)
     return _run_plan(place, plan(place, task), RunReport(task), on_job)
+
+
+def ablate(place: Place, task: str, on_job: Callable[[str, str | None], None]) -> RunReport:
+    """Bring a task up to date, measure what each part of the method is worth on it, and publish that.
+
+    Raises:
+        SchemaError: the task cannot be used.
+        RunError: a step failed, or the task has no reference; cells that were computed stay.
+    """
+    report = bring_up_to_date(place, task, on_job)
+    on_job(ABLATE, task)
+    _run(place, ABLATE, task, [dg.AssetKey(ABLATION_REPORT.name)], report)
+    publish = [job for job in jobs_in_order(place.settings) if job.name == PUBLISH]
+    return _run_plan(place, ((job, [None]) for job in publish), report, on_job)
 
 
 def bring_graph_up_to_date(place: Place, on_job: Callable[[str, str | None], None]) -> RunReport:

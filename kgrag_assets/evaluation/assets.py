@@ -23,7 +23,7 @@ from kgrag_assets.models.ledger import CallLedger
 from kgrag_assets.rows.attribute_mappings import ATTRIBUTE_MAPPINGS
 from kgrag_assets.rows.blocking_curve import BLOCKING_CURVE
 from kgrag_assets.rows.candidate_pairs import CANDIDATE_PAIRS
-from kgrag_assets.rows.catalog import TASK_TABLES
+from kgrag_assets.rows.catalog import ON_DEMAND_TABLES, TASK_TABLES
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS
 from kgrag_assets.rows.keys import data_version_of
 from kgrag_assets.rows.llm_calls import LLM_CALLS
@@ -160,7 +160,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
             )
 
     @dg.asset(
-        deps=[table.name for table in TASK_TABLES],
+        deps=[table.name for table in (*TASK_TABLES, *ON_DEMAND_TABLES)],
         group_name="evaluation",
         code_version=SNAPSHOT_VERSION,
         owners=OWNERS,
@@ -172,7 +172,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     def analyst_database(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         with explained_failures(), lake.lock("analyst_database"):
             tasks = sorted(context.instance.get_dynamic_partitions("tasks"))
-            tables = [(table, lake.read_all(table, tasks)) for table in TASK_TABLES]
+            tables = [(table, lake.read_all(table, tasks)) for table in (*TASK_TABLES, *ON_DEMAND_TABLES)]
             tables.append((KG_REJECTS, lake.read(KG_REJECTS, None)))
             versions = {table.name: data_version(frame) for table, frame in tables}
             with CallLedger(lake.paths.ledger) as ledger:

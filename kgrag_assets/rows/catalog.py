@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kgrag_assets.rows.ablation_report import ABLATION_REPORT
 from kgrag_assets.rows.attribute_groups import ATTRIBUTE_GROUPS
 from kgrag_assets.rows.attribute_mappings import ATTRIBUTE_MAPPINGS
 from kgrag_assets.rows.blocking_curve import BLOCKING_CURVE
@@ -36,4 +37,7 @@ TASK_TABLES: tuple[Table, ...] = (
     RETRIEVAL_DIAGNOSTICS,
 )
 
-PUBLISHED_TABLES: tuple[Table, ...] = (*TASK_TABLES, LLM_CALLS)
+# Likewise, but filled only when somebody asks for it.
+ON_DEMAND_TABLES: tuple[Table, ...] = (ABLATION_REPORT,)
+
+PUBLISHED_TABLES: tuple[Table, ...] = (*TASK_TABLES, *ON_DEMAND_TABLES, LLM_CALLS)

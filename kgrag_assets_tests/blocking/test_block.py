@@ -66,9 +66,11 @@ def test_budget_counts_and_candidates(
     assert min(report.kept, report.dropped_not_in_top_k, report.dropped_by_budget) >= 0
     assert report.budget == min(report.group_pairs, total, max(floor, math.ceil(share * total)))
     # The budget gives way to nothing but one pair of each source.
-    assert report.kept <= max(report.budget, len(sources))
-    if targets and report.budget >= len(sources):
-        assert pairs["source_attribute_id"].n_unique() == len(sources)
+    groups = result.groups.filter(pl.col("side") == "source")["representative_id"].n_unique()
+    assert report.kept <= max(report.budget, groups)
+    if targets and report.budget >= groups:
+        assert pairs["source_attribute_id"].n_unique() == groups
+    assert report.pairs_covered >= report.kept
     assert pairs["pair_id"].is_unique().all()
     assert pairs["blocking_rank"].to_list() == list(range(1, pairs.height + 1))
     assert pairs["blocking_score"].to_list() == sorted(pairs["blocking_score"], reverse=True)
@@ -116,7 +118,9 @@ def test_attributes_that_are_all_alike_are_ranked_without_gaps() -> None:
         ]
     )
     same = embeddings(frame).with_columns(pl.lit([0.6, 0.8], dtype=pl.List(pl.Float32)).alias("vector"))
-    result = block_pairs(frame, same, BlockingSettings.model_validate({"k_vector": 5, "budget_share": 1.0, "group": False}))
+    result = block_pairs(
+        frame, same, BlockingSettings.model_validate({"k_vector": 5, "budget_share": 1.0, "group": False})
+    )
     assert result.report.kept == 25
     assert result.pairs["blocking_score"].is_finite().all()
     assert result.pairs["cosine_full"].unique().to_list() == pytest.approx([1.0])

@@ -52,7 +52,13 @@ class Asking:
         self.asked = 0
         self.embedder.seen.clear()
         judging = JudgingSettings(
-            judge="openai", model=model, base_url=self.server.url, max_retries=0, concurrency=2, timeout_s=20
+            judge="openai",
+            model=model,
+            base_url=self.server.url,
+            max_retries=0,
+            concurrency=2,
+            timeout_s=20,
+            prompt="pairwise",
         )
         settings = workshop.settings_for(self.root, judging=judging)
         place = Place(settings, self.lake, self.instance, {"embedder": self.embedder})

@@ -14,6 +14,7 @@ import pytest
 from kgrag_assets.cli.place import Place
 from kgrag_assets.cli.running import RunReport, bring_up_to_date
 from kgrag_assets.lake.lake import Lake
+from kgrag_assets.rows.attribute_mappings import ATTRIBUTE_MAPPINGS
 from kgrag_assets.rows.catalog import TASK_TABLES
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.llm_judgments import LLM_JUDGMENTS
@@ -216,7 +217,7 @@ def test_options_of_the_task_reach_the_mapping(bench: Bench) -> None:
     report = bench.run()
     assert bench.embedder.seen == []
     assert computed(report, "llm_judgments") == 0
-    mappings = bench.lake.read(TASK_TABLES[7], TASK)
+    mappings = bench.lake.read(ATTRIBUTE_MAPPINGS, TASK)
     assert set(mappings["decision"]) == {"alternative", "no_match"}
 
 
