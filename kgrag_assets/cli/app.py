@@ -53,6 +53,7 @@ def _explained() -> Iterator[None]:
     from kgrag_assets.cli.showing import ShowError
     from kgrag_assets.knowledge.errors import KnowledgeError
     from kgrag_assets.lake.files import LakeError
+    from kgrag_assets.models.errors import ModelUnavailableError
     from kgrag_assets.schemas.errors import SchemaError
     from kgrag_assets.settings import SettingsError
 
@@ -60,7 +61,7 @@ def _explained() -> Iterator[None]:
         yield
     except (SchemaError, SettingsError, ShowError, ExportError, KnowledgeError) as error:
         _fail(str(error), EXIT_INPUT)
-    except (RunError, LakeError) as error:
+    except (RunError, LakeError, ModelUnavailableError) as error:
         _fail(str(error), EXIT_FAILED)
 
 
@@ -179,6 +180,67 @@ def _quoted(text: str) -> str:
     import shlex
 
     return shlex.quote(text)
+
+
+@app.command(epilog="Example: KGRAG_JUDGING__JUDGE=openai kgrag plan demo_clinic")
+def plan(task: TaskName, as_json: AsJson = False) -> None:
+    """Say what judging a task would take, in calls, tokens, money and time; no model is asked."""
+    from dataclasses import asdict
+
+    from kgrag_assets.cli.place import opened
+    from kgrag_assets.cli.planning import planned
+    from kgrag_assets.cli.progress import RichProgress
+
+    with (
+        _explained(),
+        RichProgress(errors if as_json else console) as progress,
+        opened({"progress": progress}) as place,
+    ):
+        found = planned(place, task, progress.job)
+    if as_json:
+        _print_json(asdict(found))
+        return
+    table = Table("judge", "pairs", "calls", "answered before", "tokens in", "tokens out", "US dollars", "minutes")
+    for part in found.judges:
+        cost = "no price known" if part.cost_usd is None else f"{part.cost_usd:.4f}"
+        numbers = (
+            f"{number:,}" for number in (found.pairs, part.calls, part.calls_kept, part.tokens_in, part.tokens_out)
+        )
+        table.add_row(
+            *(Text(plain_text) for plain_text in (plain(part.model), *numbers, cost, f"{part.seconds / 60:.1f}"))
+        )
+    if found.judges:
+        console.print(table)
+        if not all(part.measured for part in found.judges):
+            console.print("length and time of answers are assumed: the ledger has no call of this model yet")
+    else:
+        console.print(Text(f"{found.pairs:,} pairs for the offline judge: no call, no cost"))
+
+
+@app.command(epilog="Example: kgrag replay demo_clinic")
+def replay(task: TaskName, as_json: AsJson = False) -> None:
+    """Judge, map and measure a task again from the kept calls alone, without a model, and compare."""
+    from dataclasses import asdict
+
+    from kgrag_assets.cli.place import read_settings
+    from kgrag_assets.evaluation.replay import replay_task
+    from kgrag_assets.lake.lake import Lake
+    from kgrag_assets.schemas.options import task_settings
+
+    with _explained():
+        settings = read_settings()
+        lake = Lake.at(settings.lake)
+        stages = replay_task(lake, task_settings(lake, settings, task), task)
+    if as_json:
+        _print_json([asdict(stage) for stage in stages])
+    else:
+        table = Table("stage", "rows stored", "the same", "different", "first difference")
+        for stage in stages:
+            numbers = (f"{number:,}" for number in (stage.stored, stage.equal, stage.different))
+            table.add_row(*(Text(cell) for cell in (stage.stage, *numbers, plain(stage.first_difference))))
+        console.print(table)
+    if any(stage.different for stage in stages):
+        raise typer.Exit(EXIT_STALE)
 
 
 @app.command(epilog="Example: KGRAG_ABLATION__TOP_N='[1,2]' kgrag ablate demo_clinic")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import dagster as dg
@@ -145,6 +145,27 @@ def bring_up_to_date(place: Place, task: str, on_job: Callable[[str, str | None]
     close_dead_runs(place.instance)
     observe(place, task)
     return _run_plan(place, plan(place, task), RunReport(task), on_job)
+
+
+def prepare(place: Place, task: str, on_job: Callable[[str, str | None], None]) -> RunReport:
+    """Bring a task up to date as far as its ranked facts: whatever comes before judging.
+
+    Raises:
+        SchemaError: the task cannot be used.
+        RunError: a step failed.
+    """
+    close_dead_runs(place.instance)
+    observe(place, task)
+    jobs = ((_before(job, LLM_JUDGMENTS.name), partitions) for job, partitions in plan(place, task))
+    return _run_plan(
+        place, ((job, partitions) for job, partitions in jobs if job.name != PUBLISH), RunReport(task), on_job
+    )
+
+
+def _before(job: Job, asset: str) -> Job:
+    if asset not in job.assets:
+        return job
+    return replace(job, assets=job.assets[: job.assets.index(asset)])
 
 
 def ablate(place: Place, task: str, on_job: Callable[[str, str | None], None]) -> RunReport:

@@ -65,6 +65,11 @@ class LlmJudge:
         return self._chat_model.model
 
     @property
+    def second(self) -> LlmJudge | None:
+        """The judge whose word is set beside this one's, where there is one."""
+        return self._second
+
+    @property
     def prompt_version(self) -> str:
         """The template's name with a hash of its text."""
         return self._form.version
