@@ -29,6 +29,9 @@ format: $(STAMP)
 
 bench: $(STAMP) ## measurements; see docs/evaluation.md and docs/benchmarks.md
 	$(BIN)/python bench/evaluate_tasks.py
+	$(BIN)/python bench/blocking.py
+	$(BIN)/python bench/offline_judge.py
+	$(BIN)/python bench/prompt_tokens.py
 	$(BIN)/python bench/graph_search.py
 	$(BIN)/python bench/graph_lifecycle.py
 	$(BIN)/python bench/vector_index.py
