@@ -72,16 +72,17 @@ class IndexSettings(_Section):
     )
 
 
-class LanguageModelSettings(_Section):
-    """Which language model is asked, how, and how much of it may be used."""
+class _ModelAccess(_Section):
+    """How a language model is asked, and how much of it may be used."""
 
-    provider: Literal["none", "openai", "ollama"] = "none"
     model: str = Field("gpt-4o-mini", description="The model's name on its server.")
     base_url: str | None = Field(None, description="Endpoint; empty for the client's default.")
     api_key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
     structured: Literal["auto", "json_schema", "none"] = Field("auto", description="Whether to ask for JSON by schema.")
     temperature: float = Field(0.0, ge=0, le=2)
-    max_tokens: int = Field(300, ge=16, description="Longest answer, in tokens; per pair where a call asks of several.")
+    max_tokens: int = Field(
+        300, ge=16, description="Longest answer about one pair, in tokens; a further pair in a call adds 120."
+    )
     timeout_s: float = Field(60.0, gt=0)
     max_retries: int = Field(3, ge=0, le=20)
     concurrency: int = Field(4, ge=1, le=64)
@@ -95,6 +96,12 @@ class LanguageModelSettings(_Section):
     max_total_tokens: int | None = Field(
         None, ge=1, description="Tokens that one run may use; it stops before it passes."
     )
+
+
+class LanguageModelSettings(_ModelAccess):
+    """Which language model is asked, how, and how much of it may be used."""
+
+    provider: Literal["none", "openai", "ollama"] = "none"
 
 
 class BlockingSettings(_Section):
@@ -143,29 +150,10 @@ class RankingSettings(_Section):
     near_duplicate: float = Field(0.85, gt=0, le=1, description="Facts that share so much of their words count once.")
 
 
-class JudgingSettings(_Section):
+class JudgingSettings(_ModelAccess):
     """Who judges the pairs, and how they are asked."""
 
     judge: Literal["offline", "openai", "ollama"] = "offline"
-    model: str = Field("gpt-4o-mini", description="Model of the openai or ollama judge.")
-    base_url: str | None = Field(None, description="Endpoint; empty for the client's default.")
-    api_key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
-    structured: Literal["auto", "json_schema", "none"] = Field("auto", description="Whether to ask for JSON by schema.")
-    temperature: float = Field(0.0, ge=0, le=2)
-    max_tokens: int = Field(300, ge=16, description="Longest answer, in tokens; per pair where a call asks of several.")
-    timeout_s: float = Field(60.0, gt=0)
-    max_retries: int = Field(3, ge=0, le=20)
-    concurrency: int = Field(4, ge=1, le=64)
-    requests_per_minute: int | None = Field(
-        None, ge=1, description="At most so many calls a minute; empty for no limit."
-    )
-    tokens_per_minute: int | None = Field(
-        None, ge=1, description="At most so many tokens a minute; empty for no limit."
-    )
-    max_cost_usd: float | None = Field(None, ge=0, description="What one run may cost; it stops before it passes this.")
-    max_total_tokens: int | None = Field(
-        None, ge=1, description="Tokens that one run may use; it stops before it passes."
-    )
     prompt: Literal["by_source", "pairwise"] = Field(
         "by_source", description="One call per source attribute with all its candidates, or one call per pair."
     )
@@ -185,7 +173,7 @@ class JudgingSettings(_Section):
     @property
     def language_model(self) -> LanguageModelSettings:
         """Return how the judge's model is asked; ``provider`` is none for the offline judge."""
-        shared = {name: getattr(self, name) for name in LanguageModelSettings.model_fields if name != "provider"}
+        shared = {name: getattr(self, name) for name in _ModelAccess.model_fields}
         return LanguageModelSettings(provider="none" if self.judge == "offline" else self.judge, **shared)
 
 
@@ -226,6 +214,8 @@ class AblationSettings(_Section):
     most_cells: int = Field(500, ge=1, description="A larger matrix is refused before anything is paid for.")
 
 
+# What prompts may tell of sample values, from nothing on.
+_TELLING = ("local", "shapes", "masked")
 _NOT_BY_A_TASK = {
     "judging": frozenset(
         {
@@ -290,6 +280,11 @@ class Settings(BaseSettings):
             refused = sorted(set(values) & _NOT_BY_A_TASK.get(section, frozenset()))
             if refused:
                 raise SettingsError(f"{origin}: {section}.{refused[0]} is set in the environment, not by a task")
+            if section == "judging" and values.get("values") in _TELLING[_TELLING.index(self.judging.values) + 1 :]:
+                raise SettingsError(
+                    f"{origin}: judging.values may keep more on this machine than the environment's "
+                    f"{self.judging.values!r} does, not less"
+                )
             current: BaseModel = getattr(self, section)
             try:
                 changed[section] = type(current).model_validate({**current.model_dump(), **values})

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from kgrag_assets.automation.conditions import when_content_changed
-from kgrag_assets.automation.inputs import OWNERS, TASK_OPTIONS
-from kgrag_assets.automation.metadata import histogram, markdown_table, table_metadata
-from kgrag_assets.automation.partitions import TASKS
+from kgrag_assets.automation.inputs import TASK_OPTIONS
+from kgrag_assets.automation.metadata import histogram, markdown_table
 from kgrag_assets.automation.results import explained_failures, store
+from kgrag_assets.automation.specs import task_table
 from kgrag_assets.blocking.block import BLOCKING_VERSION, block_pairs
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.attribute_groups import ATTRIBUTE_GROUPS
@@ -26,17 +25,12 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     """Make the assets of this room."""
 
     def spec(table: Table, description: str) -> dg.AssetSpec:
-        return dg.AssetSpec(
-            table.name,
+        return task_table(
+            table,
+            description,
+            group="blocking",
             deps=["schema_attributes", "attribute_embeddings", TASK_OPTIONS],
-            description=description,
-            metadata=table_metadata(table),
-            group_name="blocking",
             code_version=f"{BLOCKING_VERSION}/{settings.blocking.model_dump_json()}",
-            owners=OWNERS,
-            kinds={"polars", "parquet"},
-            automation_condition=when_content_changed(),
-            partitions_def=TASKS,
         )
 
     @dg.multi_asset(

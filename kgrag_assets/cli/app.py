@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kgrag_assets import __version__
+from kgrag_assets.cli import measuring
 from kgrag_assets.cli.plain_text import plain
-
-EXIT_FAILED = 1
-EXIT_INPUT = 2
-EXIT_STALE = 3
+from kgrag_assets.cli.terminal import EXIT_STALE, AsJson, TaskName, console, errors, explained, print_json
 
 app = typer.Typer(
     name="kgrag",
@@ -29,44 +23,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="From two schemas to a mapping with its evidence.\n\n"
-    "Exit codes: 0 done, 1 a step failed, 2 wrong input or usage, 3 something is stale (status --exit-code), "
+    "Exit codes: 0 done, 1 a step failed, 2 wrong input or usage, 3 something is stale (status --exit-code) "
+    "or came out otherwise (replay), "
     "130 interrupted.",
 )
-console = Console()
-errors = Console(stderr=True)
-
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="Name of the task: its folder below input/tasks.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON for a script instead of tables.")]
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    errors.print(Text("error: ", style="bold red") + Text(plain(message)))
-    raise typer.Exit(code)
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Turn errors that say what to do into a line and an exit code."""
-    # Imported here: `kgrag --help` must not load Dagster.
-    from kgrag_assets.cli.exporting import ExportError
-    from kgrag_assets.cli.running import RunError
-    from kgrag_assets.cli.showing import ShowError
-    from kgrag_assets.knowledge.errors import KnowledgeError
-    from kgrag_assets.lake.files import LakeError
-    from kgrag_assets.models.errors import ModelUnavailableError
-    from kgrag_assets.schemas.errors import SchemaError
-    from kgrag_assets.settings import SettingsError
-
-    try:
-        yield
-    except (SchemaError, SettingsError, ShowError, ExportError, KnowledgeError) as error:
-        _fail(str(error), EXIT_INPUT)
-    except (RunError, LakeError, ModelUnavailableError) as error:
-        _fail(str(error), EXIT_FAILED)
-
-
-def _print_json(value: Any) -> None:  # noqa: ANN401  (whatever JSON can hold)
-    sys.stdout.write(json.dumps(value, ensure_ascii=True, indent=2, default=str) + "\n")
 
 
 @app.callback(invoke_without_command=True)
@@ -84,10 +44,10 @@ def tasks(as_json: AsJson = False) -> None:
     from kgrag_assets.cli.place import read_settings
     from kgrag_assets.lake.lake import Lake
 
-    with _explained():
+    with explained():
         rows = listed_tasks(Lake.at(read_settings().lake))
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     table = Table("task", "title", "mapped", "no match", "note")
     for row in rows:
@@ -112,7 +72,7 @@ def init(
     from kgrag_assets.lake.paths import LakePaths
     from kgrag_assets.schemas.scaffold import make_task
 
-    with _explained():
+    with explained():
         folder = make_task(LakePaths(read_settings().lake), name, source, target)
     console.print(Text(f"made {folder}"))
     console.print(Text(f"next: kgrag run {_quoted(name)}"))
@@ -128,12 +88,12 @@ def run(task: TaskName, as_json: AsJson = False) -> None:
     from kgrag_assets.cli.showing import summary
 
     began = time.monotonic()
-    with _explained():
+    with explained():
         with RichProgress(errors if as_json else console) as progress, opened({"progress": progress}) as place:
             report = bring_up_to_date(place, task, progress.job)
         lake = place.lake
         if as_json:
-            _print_json(
+            print_json(
                 {
                     **task_as_json(lake, task, None),
                     "steps": [vars(step) for step in report.steps],
@@ -182,97 +142,6 @@ def _quoted(text: str) -> str:
     return shlex.quote(text)
 
 
-@app.command(epilog="Example: KGRAG_JUDGING__JUDGE=openai kgrag plan demo_clinic")
-def plan(task: TaskName, as_json: AsJson = False) -> None:
-    """Say what judging a task would take, in calls, tokens, money and time; no model is asked."""
-    from dataclasses import asdict
-
-    from kgrag_assets.cli.place import opened
-    from kgrag_assets.cli.planning import planned
-    from kgrag_assets.cli.progress import RichProgress
-
-    with (
-        _explained(),
-        RichProgress(errors if as_json else console) as progress,
-        opened({"progress": progress}) as place,
-    ):
-        found = planned(place, task, progress.job)
-    if as_json:
-        _print_json(asdict(found))
-        return
-    table = Table("judge", "pairs", "calls", "answered before", "tokens in", "tokens out", "US dollars", "minutes")
-    for part in found.judges:
-        cost = "no price known" if part.cost_usd is None else f"{part.cost_usd:.4f}"
-        numbers = (
-            f"{number:,}" for number in (found.pairs, part.calls, part.calls_kept, part.tokens_in, part.tokens_out)
-        )
-        table.add_row(
-            *(Text(plain_text) for plain_text in (plain(part.model), *numbers, cost, f"{part.seconds / 60:.1f}"))
-        )
-    if found.judges:
-        console.print(table)
-        if not all(part.measured for part in found.judges):
-            console.print("length and time of answers are assumed: the ledger has no call of this model yet")
-    else:
-        console.print(Text(f"{found.pairs:,} pairs for the offline judge: no call, no cost"))
-
-
-@app.command(epilog="Example: kgrag replay demo_clinic")
-def replay(task: TaskName, as_json: AsJson = False) -> None:
-    """Judge, map and measure a task again from the kept calls alone, without a model, and compare."""
-    from dataclasses import asdict
-
-    from kgrag_assets.cli.place import read_settings
-    from kgrag_assets.evaluation.replay import replay_task
-    from kgrag_assets.lake.lake import Lake
-    from kgrag_assets.schemas.options import task_settings
-
-    with _explained():
-        settings = read_settings()
-        lake = Lake.at(settings.lake)
-        stages = replay_task(lake, task_settings(lake, settings, task), task)
-    if as_json:
-        _print_json([asdict(stage) for stage in stages])
-    else:
-        table = Table("stage", "rows stored", "the same", "different", "first difference")
-        for stage in stages:
-            numbers = (f"{number:,}" for number in (stage.stored, stage.equal, stage.different))
-            table.add_row(*(Text(cell) for cell in (stage.stage, *numbers, plain(stage.first_difference))))
-        console.print(table)
-    if any(stage.different for stage in stages):
-        raise typer.Exit(EXIT_STALE)
-
-
-@app.command(epilog="Example: KGRAG_ABLATION__TOP_N='[1,2]' kgrag ablate demo_clinic")
-def ablate(task: TaskName, as_json: AsJson = False) -> None:
-    """Measure on a labelled task what each part of the method is worth; cells that stand are kept."""
-    from kgrag_assets.cli import running
-    from kgrag_assets.cli.place import opened
-    from kgrag_assets.cli.progress import RichProgress
-    from kgrag_assets.evaluation.ablation_run import metrics_table
-    from kgrag_assets.rows.ablation_report import ABLATION_REPORT
-
-    with (
-        _explained(),
-        RichProgress(errors if as_json else console) as progress,
-        opened({"progress": progress}) as place,
-    ):
-        running.ablate(place, task, progress.job)
-        report = place.lake.read(ABLATION_REPORT, task)
-    if as_json:
-        _print_json(report.drop("row_key").to_dicts())
-        return
-    shown = ("hit@1", "best_f1", "average_precision", "f1")
-    rows = metrics_table(report, shown).sort("study", "hit@1", descending=[False, True], maintain_order=True)
-    table = Table("study", "cell", "with facts", "calls", "tokens in", *shown)
-    for row in rows.iter_rows(named=True):
-        numbers = (f"{row[name]:,}" for name in ("pairs_with_facts", "calls", "tokens_in"))
-        values = ("" if row[name] is None else f"{row[name]:.2f}" for name in shown)
-        table.add_row(*(Text(plain(cell)) for cell in (row["study"], row["cell"], *numbers, *values)))
-    console.print(table)
-    console.print("all metrics with their intervals: ablation_report in the DuckDB file")
-
-
 @app.command(epilog="Examples: kgrag status · kgrag status demo_clinic --exit-code")
 def status(
     task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="One task; all where not given.")] = None,
@@ -283,10 +152,10 @@ def status(
     from kgrag_assets.cli.listing import stale_rows
     from kgrag_assets.cli.place import opened
 
-    with _explained(), opened() as place:
+    with explained(), opened() as place:
         rows = stale_rows(place, task)
     if as_json:
-        _print_json(rows)
+        print_json(rows)
     elif not rows:
         console.print("everything is up to date")
     else:
@@ -306,10 +175,10 @@ def graphs(as_json: AsJson = False) -> None:
     from kgrag_assets.cli.place import read_settings
     from kgrag_assets.lake.lake import Lake
 
-    with _explained():
+    with explained():
         rows = listed_graphs(Lake.at(read_settings().lake))
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     table = Table("graph", "format", "entities", "triples", "rejected", "last change taken")
     for row in rows:
@@ -335,10 +204,10 @@ def entity(
     from kgrag_assets.cli.place import read_settings
     from kgrag_assets.lake.lake import Lake
 
-    with _explained():
+    with explained():
         found = looked_up(Lake.at(read_settings().lake), name, graph, limit, limit)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     if found["candidates"]:
         table = Table("entity", "label", "score", "matched as")
@@ -392,7 +261,7 @@ def refresh(
     began = time.monotonic()
     report = RunReport("knowledge graphs")
     with (
-        _explained(),
+        explained(),
         RichProgress(errors if as_json else console) as progress,
         opened({"progress": progress}) as place,
     ):
@@ -400,7 +269,7 @@ def refresh(
         if not only_take:
             report = bring_graph_up_to_date(place, progress.job)
     if as_json:
-        _print_json(
+        print_json(
             {
                 "looks": [{"graph": look.graph, **look.summary()} for look in looks],
                 "steps": [vars(step) for step in report.steps],
@@ -436,10 +305,10 @@ def show(
     from kgrag_assets.cli.showing import explain, summary
     from kgrag_assets.lake.lake import Lake
 
-    with _explained():
+    with explained():
         lake = Lake.at(read_settings().lake)
         if as_json:
-            _print_json(task_as_json(lake, task, column))
+            print_json(task_as_json(lake, task, column))
         elif column is None:
             summary(console, lake, task)
         else:
@@ -457,9 +326,12 @@ def export(
     from kgrag_assets.cli.place import read_settings
     from kgrag_assets.lake.lake import Lake
 
-    with _explained():
+    with explained():
         path = export_mapping(Lake.at(read_settings().lake), task, file_format, out)
     console.print(Text(str(path)))
+
+
+app.add_typer(measuring.app)
 
 
 def main() -> None:

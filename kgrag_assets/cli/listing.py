@@ -20,7 +20,9 @@ def listed_tasks(lake: Lake) -> list[dict[str, Any]]:
             row["note"] = f"not used: {listed.problem}"
         else:
             row["title"] = load_task(lake.paths, listed.name).title
-            if lake.has(ATTRIBUTE_MAPPINGS, listed.name):
+            if lake.outdated(ATTRIBUTE_MAPPINGS, listed.name):
+                row["note"] = "mapped by an earlier version: run it again"
+            elif lake.has(ATTRIBUTE_MAPPINGS, listed.name):
                 decisions = lake.read(ATTRIBUTE_MAPPINGS, listed.name)["decision"]
                 row["proposed"] = int((decisions == "proposed").sum())
                 row["no_match"] = int((decisions == "no_match").sum())

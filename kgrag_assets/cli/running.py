@@ -104,7 +104,7 @@ def stale_of(place: Place, job: Job, partitions: Sequence[str | None]) -> list[S
 
 
 def _failed_calls(place: Place, task: str | None) -> int:
-    statuses = place.lake.read(LLM_JUDGMENTS, task)["parse_status"]
+    statuses = place.lake.reusable(LLM_JUDGMENTS, task)["parse_status"]
     return int(statuses.is_in(FAILED_STATUSES).sum())
 
 

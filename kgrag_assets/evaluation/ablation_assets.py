@@ -11,17 +11,12 @@ from kgrag_assets.automation.results import explained_failures, store
 from kgrag_assets.evaluation.ablation_cells import cells_of
 from kgrag_assets.evaluation.ablation_run import ABLATION_VERSION, AblationRun, metrics_table
 from kgrag_assets.evaluation.plots import Bar, bar_chart
-from kgrag_assets.indexing.manifest import IndexFileError
-from kgrag_assets.indexing.qdrant_server import IndexServerError
-from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.lake.lake import Lake
-from kgrag_assets.models.embedders import Embedder, EmbeddingError
-from kgrag_assets.models.errors import ModelUnavailableError
+from kgrag_assets.models.embedders import Embedder
 from kgrag_assets.models.ledger import CallLedger
-from kgrag_assets.retrieval.protocol import RetrievalError
+from kgrag_assets.retrieval.opening import FAILURES
 from kgrag_assets.rows.ablation_report import ABLATION_REPORT
 from kgrag_assets.rows.reference_correspondences import REFERENCE_CORRESPONDENCES
-from kgrag_assets.rows.table import TableError
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.options import task_settings
 from kgrag_assets.settings import Settings, SettingsError
@@ -63,17 +58,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         progress: dg.ResourceParam[Progress],
     ) -> dg.MaterializeResult:
         task = context.partition_key
-        failures = explained_failures(
-            SchemaError,
-            SettingsError,
-            TableError,
-            RetrievalError,
-            KnowledgeError,
-            IndexFileError,
-            IndexServerError,
-            EmbeddingError,
-            ModelUnavailableError,
-        )
+        failures = explained_failures(SchemaError, SettingsError, *FAILURES)
         with failures, lake.lock(ABLATION_REPORT.name, task), CallLedger(lake.paths.ledger) as ledger:
             if lake.read(REFERENCE_CORRESPONDENCES, task).is_empty():
                 raise SchemaError(
@@ -90,7 +75,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 lake.write(ABLATION_REPORT, task, run.beside(frame))
                 done(1)
 
-            frame = run.run(cells, lake.read(ABLATION_REPORT, task), keep)
+            frame = run.run(cells, lake.reusable(ABLATION_REPORT, task), keep)
             table = metrics_table(frame)
             return store(
                 lake,

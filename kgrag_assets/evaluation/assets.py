@@ -10,6 +10,7 @@ from kgrag_assets.automation.inputs import OWNERS, TASK_OPTIONS
 from kgrag_assets.automation.metadata import markdown_table, picture, table_metadata
 from kgrag_assets.automation.partitions import TASKS
 from kgrag_assets.automation.results import explained_failures, store
+from kgrag_assets.automation.specs import task_table
 from kgrag_assets.blocking.block import BLOCKING_VERSION, score_all_pairs
 from kgrag_assets.evaluation.blocking_curve import CURVE_VERSION, blocking_curve, lost_reasons
 from kgrag_assets.evaluation.metrics import METRICS_VERSION, evaluate
@@ -47,8 +48,10 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     """Make the assets of this room."""
 
     def spec(table: Table, description: str) -> dg.AssetSpec:
-        return dg.AssetSpec(
-            table.name,
+        return task_table(
+            table,
+            description,
+            group="evaluation",
             deps=[
                 "schema_attributes",
                 "attribute_embeddings",
@@ -57,14 +60,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 "candidate_pairs",
                 TASK_OPTIONS,
             ],
-            description=description,
-            metadata=table_metadata(table),
-            group_name="evaluation",
             code_version=f"{METRICS_VERSION}/{CURVE_VERSION}/{BLOCKING_VERSION}/{settings.evaluation.model_dump_json()}",
-            owners=OWNERS,
-            kinds={"polars", "parquet"},
-            automation_condition=when_content_changed(),
-            partitions_def=TASKS,
         )
 
     @dg.multi_asset(
@@ -171,8 +167,12 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     )
     def analyst_database(context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake]) -> dg.MaterializeResult:
         with explained_failures(), lake.lock("analyst_database"):
-            tasks = sorted(context.instance.get_dynamic_partitions("tasks"))
-            tables = [(table, lake.read_all(table, tasks)) for table in (*TASK_TABLES, *ON_DEMAND_TABLES)]
+            known = sorted(context.instance.get_dynamic_partitions("tasks"))
+            published = (*TASK_TABLES, *ON_DEMAND_TABLES)
+            # After an update, until they are run again.
+            outdated = [task for task in known if any(lake.outdated(table, task) for table in published)]
+            tasks = [task for task in known if task not in outdated]
+            tables = [(table, lake.read_all(table, tasks)) for table in published]
             tables.append((KG_REJECTS, lake.read(KG_REJECTS, None)))
             versions = {table.name: data_version(frame) for table, frame in tables}
             with CallLedger(lake.paths.ledger) as ledger:
@@ -191,6 +191,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 metadata={
                     "dagster/row_count": sum(counts.values()),
                     "tasks": len(tasks),
+                    "tasks_of_an_earlier_version": ", ".join(outdated) or "none",
                     "file_written": written,
                     "path": dg.MetadataValue.path(str(path)),
                     "tables": dg.MetadataValue.md("\n".join(lines)),

@@ -56,7 +56,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 groups=lake.read(ATTRIBUTE_GROUPS, task),
                 candidates=lake.read(CANDIDATE_PAIRS, task),
                 contexts=lake.read(RANKED_CONTEXTS, task),
-                existing=lake.read(LLM_JUDGMENTS, task),
+                existing=lake.reusable(LLM_JUDGMENTS, task),
                 judge=make_judge(options, ledger),
                 values=options.judging.values,
                 start_progress=lambda total: progress.track(f"judging {task}", total),

@@ -13,11 +13,6 @@ FEW_VALUES, UNIQUE = 20, 0.9
 VALUES_VERSION = "values-2"
 
 
-def value_shape(value: str) -> str:
-    """Return the shape of a sample value: letters become ``A`` or ``a``, digits ``9``, the rest stays."""
-    return shape_of(value)
-
-
 def value_lines(attribute: Attribute, policy: str) -> list[str]:
     """Write the prompt's lines about the sample values of an attribute; none where it has none.
 

@@ -94,6 +94,26 @@ class Lake:
             return False
         return True
 
+    def outdated(self, table: Table, partition: str | None) -> bool:
+        """Whether a partition was written by a version of the table that has other columns.
+
+        Raises:
+            LakeError: the file cannot be read.
+        """
+        files = self.files(table, partition)
+        if not files.exists():
+            return False
+        with explained_reading(files.rows):
+            return dict(pl.read_parquet_schema(files.rows)) != dict(table.schema)
+
+    def reusable(self, table: Table, partition: str | None) -> pl.DataFrame:
+        """Read the rows that a stage may keep: none where an earlier version wrote them, for they lack something.
+
+        Raises:
+            LakeError: the file is damaged.
+        """
+        return table.empty() if self.outdated(table, partition) else self.read(table, partition)
+
     def read(self, table: Table, partition: str | None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Read one partition, or some of its columns; a partition never written is an empty table.
 

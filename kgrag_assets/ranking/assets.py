@@ -57,7 +57,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
                 lake.read(CANDIDATE_PAIRS, task),
                 options.ranking,
                 make_scorer(options.ranking, embedder),
-                lake.read(RANKED_CONTEXTS, task),
+                lake.reusable(RANKED_CONTEXTS, task),
             )
             frame = ranked.frame
             told = frame.filter(pl.col("status") == "context")

@@ -9,17 +9,12 @@ from kgrag_assets.automation.metadata import lineage, markdown_table, table_meta
 from kgrag_assets.automation.partitions import TASKS
 from kgrag_assets.automation.progress import Progress
 from kgrag_assets.automation.results import explained_failures, store
-from kgrag_assets.indexing.manifest import IndexFileError
-from kgrag_assets.indexing.qdrant_server import IndexServerError
-from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.embedders import Embedder
-from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
 from kgrag_assets.models.ledger import CallLedger
 from kgrag_assets.retrieval.assemble import retrieve_task
 from kgrag_assets.retrieval.fusion import METHOD as FUSION
-from kgrag_assets.retrieval.opening import open_retrievers
-from kgrag_assets.retrieval.protocol import RetrievalError
+from kgrag_assets.retrieval.opening import FAILURES, open_retrievers
 from kgrag_assets.retrieval.reachable import reachable_from_tasks
 from kgrag_assets.retrieval.spending import spent_on
 from kgrag_assets.retrieval.versions import retrieval_version
@@ -28,7 +23,6 @@ from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS
 from kgrag_assets.rows.reachable_entities import REACHABLE_ENTITIES
 from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
 from kgrag_assets.rows.schema_attributes import SCHEMA_ATTRIBUTES
-from kgrag_assets.rows.table import TableError
 from kgrag_assets.schemas.errors import SchemaError
 from kgrag_assets.schemas.options import task_settings
 from kgrag_assets.settings import Settings, SettingsError
@@ -75,24 +69,14 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
         progress: dg.ResourceParam[Progress],
     ) -> dg.MaterializeResult:
         task = context.partition_key
-        failures = explained_failures(
-            SchemaError,
-            SettingsError,
-            KnowledgeError,
-            IndexFileError,
-            IndexServerError,
-            RetrievalError,
-            TableError,
-            EmbeddingError,
-            ModelUnavailableError,
-        )
+        failures = explained_failures(SchemaError, SettingsError, *FAILURES)
         with failures, lake.lock("retrieved_subgraphs", task), CallLedger(lake.paths.ledger) as ledger:
             options = task_settings(lake, settings, task)
             retrieved = retrieve_task(
                 lake.read(SCHEMA_ATTRIBUTES, task),
                 lake.read(CANDIDATE_PAIRS, task),
                 open_retrievers(lake, options, task, embedder, ledger=ledger),
-                lake.read(RETRIEVED_SUBGRAPHS, task),
+                lake.reusable(RETRIEVED_SUBGRAPHS, task),
                 lambda total: progress.track(f"retrieving {task}", total),
                 options.retrieval,
             )
@@ -159,7 +143,7 @@ def build(settings: Settings) -> list[dg.AssetsDefinition]:
     def reachable_entities(
         context: dg.AssetExecutionContext, lake: dg.ResourceParam[Lake], embedder: dg.ResourceParam[Embedder]
     ) -> dg.MaterializeResult:
-        failures = explained_failures(RetrievalError, TableError, IndexFileError, IndexServerError, KnowledgeError)
+        failures = explained_failures(*FAILURES)
         with failures, lake.lock(REACHABLE_ENTITIES.name):
             known = set(context.instance.get_dynamic_partitions("tasks"))
             tasks = [task for task in lake.partitions(ATTRIBUTE_EMBEDDINGS) if task in known]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kgrag_assets.indexing.manifest import IndexFileError
+from kgrag_assets.indexing.qdrant_server import IndexServerError
 from kgrag_assets.knowledge.adjacency import Adjacency
+from kgrag_assets.knowledge.errors import KnowledgeError
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.models.chat import ChatModel
 from kgrag_assets.models.chat_models import open_chat_model
 from kgrag_assets.models.embedders import Embedder
+from kgrag_assets.models.errors import EmbeddingError, ModelUnavailableError
 from kgrag_assets.models.ledger import CallLedger
 from kgrag_assets.retrieval.entity_paths import EntityPaths
 from kgrag_assets.retrieval.graph_parts import GraphParts
@@ -19,7 +23,19 @@ from kgrag_assets.retrieval.question_links import QuestionLinking
 from kgrag_assets.retrieval.seeds import EntityLinking
 from kgrag_assets.retrieval.vector_triples import VectorTriples
 from kgrag_assets.rows.keys import key_of
+from kgrag_assets.rows.table import TableError
 from kgrag_assets.settings import RetrievalMethod, Settings
+
+# What opening the methods, and retrieving with them, may raise: each says what to do.
+FAILURES: tuple[type[Exception], ...] = (
+    KnowledgeError,
+    IndexFileError,
+    IndexServerError,
+    RetrievalError,
+    TableError,
+    EmbeddingError,
+    ModelUnavailableError,
+)
 
 # Methods that ask a language model.
 LLM_METHODS: tuple[RetrievalMethod, ...] = ("search_code",)

@@ -12,8 +12,8 @@ RETRIEVAL_DIAGNOSTICS = Table(
     description="Coverage, on-topic rate and, where entity links are known, recall@k of each retrieval method.",
     columns=(
         TASK,
-        Column("method", pl.String, "The retrieval method; linking for the entity linking of attributes."),
-        Column("metric", pl.String, "coverage, on_topic_rate, recall@k, and so on."),
+        Column("method", pl.String, "The retrieval method; ranked for what the judge is shown after ranking."),
+        Column("metric", pl.String, "coverage, on_topic_rate, hit@k and recall@k of its seeds, and so on."),
         Column("value", pl.Float64, "Its value; empty where it is not defined.", nullable=True),
         Column("ci_low", pl.Float64, "Lower end of the 95% bootstrap interval.", nullable=True),
         Column("ci_high", pl.Float64, "Upper end of the 95% bootstrap interval.", nullable=True),

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import dagster as dg
 import polars as pl
 
-from kgrag_assets.automation.conditions import when_content_changed
-from kgrag_assets.automation.inputs import OWNERS, TASK_FILES
-from kgrag_assets.automation.metadata import lineage, markdown_table, table_metadata
-from kgrag_assets.automation.partitions import TASKS
+from kgrag_assets.automation.inputs import TASK_FILES
+from kgrag_assets.automation.metadata import lineage, markdown_table
 from kgrag_assets.automation.results import explained_failures, store
+from kgrag_assets.automation.specs import task_table
 from kgrag_assets.lake.lake import Lake
 from kgrag_assets.rows.reference_correspondences import REFERENCE_CORRESPONDENCES
 from kgrag_assets.rows.reference_entity_links import REFERENCE_ENTITY_LINKS
@@ -24,18 +23,7 @@ CODE_VERSION = "schemas-3"
 
 
 def _spec(table: Table, description: str) -> dg.AssetSpec:
-    return dg.AssetSpec(
-        table.name,
-        deps=[TASK_FILES],
-        description=description,
-        metadata=table_metadata(table),
-        group_name="schemas",
-        code_version=CODE_VERSION,
-        owners=OWNERS,
-        kinds={"polars", "parquet"},
-        automation_condition=when_content_changed(),
-        partitions_def=TASKS,
-    )
+    return task_table(table, description, group="schemas", deps=[TASK_FILES], code_version=CODE_VERSION)
 
 
 def build() -> list[dg.AssetsDefinition]:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgrag_assets.judging.masking import shape_of
 from kgrag_assets.judging.prompt import answer_schema, labels_of
 from kgrag_assets.judging.prompt_pair import PairwisePrompt
 from kgrag_assets.judging.protocol import Evidence, JudgePair
-from kgrag_assets.judging.value_lines import value_shape
 from kgrag_assets.models.prompt_text import fenced, read_template, shown
 from kgrag_assets.settings import JudgingSettings
 from kgrag_assets_tests.judging.pairs import FACT, attribute, pair
@@ -77,7 +77,7 @@ def test_values_do_not_leave_the_house() -> None:
 
 @given(st.text())
 def test_a_shape_has_no_letter_or_digit_of_the_value(value: str) -> None:
-    assert {character for character in value_shape(value).removesuffix(" [cut]") if character.isalnum()} <= set("Aa9")
+    assert {character for character in shape_of(value).removesuffix(" [cut]") if character.isalnum()} <= set("Aa9")
 
 
 @given(st.text(), st.integers(10, 50))

@@ -174,3 +174,17 @@ def test_paths_are_only_names() -> None:
     paths = LakePaths(Path("x"))
     assert paths.snapshot == Path("x/kgrag.duckdb")
     assert not paths.root.exists()
+
+
+def test_what_an_earlier_version_wrote_is_not_reused_and_a_damaged_file_is_told(lake: Lake) -> None:
+    assert lake.reusable(NOTES, "t").is_empty()
+    assert not lake.outdated(NOTES, "t")
+    written = lake.write(NOTES, "t", notes("a"))
+    assert lake.reusable(NOTES, "t").equals(notes("a"))
+    for other in (notes("a").drop("note"), notes("a").with_columns(more=pl.lit(1))):
+        other.write_parquet(written.path)
+        assert lake.outdated(NOTES, "t")
+        assert lake.reusable(NOTES, "t").is_empty()
+    written.path.write_bytes(b"no parquet")
+    with pytest.raises(LakeError, match="cannot be read"):
+        lake.reusable(NOTES, "t")

@@ -11,6 +11,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from kgrag_assets.cli.listing import listed_tasks
 from kgrag_assets.cli.place import Place
 from kgrag_assets.cli.running import RunReport, bring_up_to_date
 from kgrag_assets.lake.lake import Lake
@@ -19,6 +20,8 @@ from kgrag_assets.rows.catalog import TASK_TABLES
 from kgrag_assets.rows.embeddings import ATTRIBUTE_EMBEDDINGS, ENTITY_EMBEDDINGS, TRIPLE_EMBEDDINGS
 from kgrag_assets.rows.llm_judgments import LLM_JUDGMENTS
 from kgrag_assets.rows.ranked_contexts import RANKED_CONTEXTS
+from kgrag_assets.rows.retrieved_subgraphs import RETRIEVED_SUBGRAPHS
+from kgrag_assets.rows.table import Table
 from kgrag_assets.settings import RankingSettings
 from kgrag_assets_tests.pipeline import workshop
 from kgrag_assets_tests.pipeline.workshop import TASK, WordEmbedder
@@ -241,3 +244,43 @@ def test_without_any_graph_every_pair_is_judged_without_facts(bench: Bench) -> N
     workshop.put_graph(bench.lake)
     bench.run()
     assert "context" in set(bench.lake.read(RANKED_CONTEXTS, TASK)["status"])
+
+
+def as_an_earlier_version_wrote(lake: Lake, task: str, *dropped: tuple[Table, str]) -> None:
+    """Take a column out of a stage's file."""
+    for table, column in dropped:
+        path = lake.files(table, task).rows
+        pl.read_parquet(path).drop(column).write_parquet(path)
+
+
+def test_rows_of_an_earlier_version_are_computed_again(bench: Bench) -> None:
+    bench.run()
+    as_an_earlier_version_wrote(
+        bench.lake,
+        TASK,
+        (RETRIEVED_SUBGRAPHS, "notes"),
+        (RANKED_CONTEXTS, "ranking"),
+        (LLM_JUDGMENTS, "gate"),
+        (ATTRIBUTE_MAPPINGS, "judged_pair_id"),
+    )
+    workshop.put_task(bench.lake, source=workshop.changed(workshop.SOURCE, "clients", "dob", "day of birth"))
+    report = bench.run()
+    pairs = len(workshop.SOURCE) * len(workshop.TARGET)
+    assert computed(report, "llm_judgments") == pairs
+    assert bench.lake.read(LLM_JUDGMENTS, TASK).height == pairs
+    assert bench.lake.read(RETRIEVED_SUBGRAPHS, TASK).height == 2 * pairs
+
+
+def test_a_task_of_an_earlier_version_is_listed_and_left_out_of_what_is_published(bench: Bench) -> None:
+    bench.run()
+    before = bench.lake.read(ATTRIBUTE_MAPPINGS, TASK)
+    workshop.put_task(bench.lake, name="older")
+    bench.instance.add_dynamic_partitions("tasks", ["older"])
+    bench.lake.write(ATTRIBUTE_MAPPINGS, "older", before.with_columns(task=pl.lit("older")))
+    as_an_earlier_version_wrote(bench.lake, "older", (ATTRIBUTE_MAPPINGS, "judged_pair_id"))
+    workshop.put_task(bench.lake, source=workshop.changed(workshop.SOURCE, "clients", "dob", "day of birth"))
+    bench.run()
+    with duckdb.connect(str(bench.lake.paths.snapshot), read_only=True) as connection:
+        assert connection.execute("SELECT DISTINCT task FROM attribute_mappings").fetchall() == [(TASK,)]
+    notes = {row["task"]: row["note"] for row in listed_tasks(bench.lake)}
+    assert notes == {TASK: "", "older": "mapped by an earlier version: run it again"}

@@ -18,6 +18,7 @@ from kgrag_assets.retrieval.walks import CachedSearch
 from kgrag_assets.schemas.attribute import Attribute
 from kgrag_assets.settings import RetrievalSettings
 from kgrag_assets_tests.retrieval.small_world import (
+    Linked,
     ListedSearch,
     Statement,
     TriplesOfRows,
@@ -40,23 +41,10 @@ def query() -> RetrievalQuery:
     return RetrievalQuery("p", source, Attribute("t", "target", "u", "b", "", "unknown", "", ""))
 
 
-class Linked:
-    """Links every pair to what it is told."""
-
-    def __init__(self, links: PairLinks) -> None:
-        self.links = links
-
-    def key(self, query: RetrievalQuery) -> str:
-        return query.pair_id
-
-    def link_pairs(self, queries: list[RetrievalQuery]) -> list[PairLinks]:
-        return [self.links for _ in queries]
-
-
 def paths(links: PairLinks, statements: list[Statement], options: RetrievalSettings) -> tuple[Subgraph, ListedSearch]:
     search = ListedSearch(statements, options.max_hops)
     method = EntityPaths(
-        linking=Linked(links),  # type: ignore[arg-type]  # a list is a sequence
+        linking=Linked(links),
         search=search,
         names=names_of(entities(LABELS), triples(statements, LABELS)),
         settings=options,
@@ -222,7 +210,7 @@ def test_the_setting_is_part_of_the_key() -> None:
     keys = set()
     for options in (RetrievalSettings(), RetrievalSettings(adaptive=True)):
         method = EntityPaths(
-            linking=Linked(links),  # type: ignore[arg-type]  # a list is a sequence
+            linking=Linked(links),
             search=ListedSearch([]),
             names=names_of(entities(LABELS), triples([], LABELS)),
             settings=options,

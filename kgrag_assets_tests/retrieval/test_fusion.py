@@ -53,7 +53,7 @@ FACTS = st.builds(
 SUBGRAPHS = st.lists(st.lists(FACTS, max_size=8), max_size=4).map(
     lambda lists: [
         found(method, *sorted(facts, key=lambda fact: -fact.score))
-        for method, facts in zip(["vector_triples", "entity_paths", "llm_subgraph", "search_code"], lists, strict=False)
+        for method, facts in zip(["vector_triples", "entity_paths", "search_code", "another"], lists, strict=False)
     ]
 )
 
@@ -121,7 +121,7 @@ def test_each_graph_has_a_list_of_its_own() -> None:
 
 def test_all_else_is_of_all_methods() -> None:
     one = found(
-        "llm_subgraph",
+        "search_code",
         facts_cut=MAX_COUNT,
         unverified=("a", "b"),
         notes="cut short",
@@ -136,12 +136,12 @@ def test_all_else_is_of_all_methods() -> None:
         status="no_path",
         request_hashes=("h2",),
     )
-    three = found("llm_entity_paths", seeds=(Seed("wd:Q2", "two", "source", 1, 0.9),), status="cut")
+    three = found("another", seeds=(Seed("wd:Q2", "two", "source", 1, 0.9),), status="cut")
     fused = fuse([one, two, three], 5)
     assert [(seed.entity_id, seed.rank, seed.score) for seed in fused.seeds] == [("wd:Q2", 1, 0.9), ("wd:Q1", 2, 0.5)]
     assert fused.unverified == ("b", "a")
     assert fused.request_hashes == ("h2", "h1")
-    assert fused.notes == "llm_subgraph: cut short"
+    assert fused.notes == "search_code: cut short"
     assert fused.facts_cut == MAX_COUNT
     assert fused.status == "no_path"
     assert fuse([one], 5).status == "no_answer"
@@ -223,14 +223,14 @@ def test_an_unchanged_rerun_fuses_nothing_and_a_changed_method_fuses_again() -> 
 
 
 def test_a_row_without_an_answer_is_asked_for_again_and_its_fused_row_follows() -> None:
-    silent = Told("llm_subgraph", status="no_answer")
+    silent = Told("search_code", status="no_answer")
     first = retrieved([*methods(), silent])
     again = retrieved([*methods(), silent], first.frame)
     # Asked again, with the same outcome: the rows, and with them the data version, are the same.
     assert silent.asked == 4
     assert set(again.frame["row_key"]) == set(first.frame["row_key"])
     assert (again.kept, again.computed) == (6, 2)
-    better = Told("llm_subgraph", triple("wd:Q5", "wd:Q6", 0.9))
+    better = Told("search_code", triple("wd:Q5", "wd:Q6", 0.9))
     second = retrieved([*methods(), better], again.frame)
     assert (second.kept, second.computed, second.removed) == (4, 4, 4)
     third = retrieved([*methods(), better], second.frame)

@@ -19,6 +19,7 @@ from kgrag_assets.retrieval.vectors import AttributeVectors
 from kgrag_assets.schemas.attribute import Attribute
 from kgrag_assets.settings import RetrievalSettings
 from kgrag_assets_tests.retrieval.small_world import (
+    Linked,
     ListedSearch,
     Statement,
     TriplesOfRows,
@@ -39,19 +40,6 @@ SIDES = [
     for side, attribute_id in SCHEMA.select("side", "attribute_id").iter_rows()
 ]
 QUERY = RetrievalQuery("p", *SIDES)
-
-
-class Linked:
-    """Links every pair to what it is told."""
-
-    def __init__(self, links: PairLinks) -> None:
-        self.links = links
-
-    def key(self, query: RetrievalQuery) -> str:
-        return query.pair_id
-
-    def link_pairs(self, queries: Sequence[RetrievalQuery]) -> list[PairLinks]:
-        return [self.links for _ in queries]
 
 
 def ranked(scores: dict[str, float]) -> tuple[LinkedEntity, ...]:
