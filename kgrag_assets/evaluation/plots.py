@@ -71,6 +71,7 @@ def bar_chart(title: str, bars: Sequence[Bar], x_label: str) -> bytes:
     ]
     axes.barh(places, [bar.value for bar in bars], xerr=errors, color=_COLOURS[0], ecolor="#555555", height=0.7)
     axes.set_yticks(places, [_plain(bar.name) for bar in bars], fontsize=7)
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.grid(axis="x", alpha=0.3)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
 import polars as pl
 import pytest
 
@@ -87,6 +88,8 @@ def test_each_combination_is_a_cell_and_the_tasks_own_one_has_the_tasks_metrics(
     assert {name: table[name].item() for name in CELL_METRICS} == {name: stored[name] for name in CELL_METRICS}
     # The task's own judgments serve that cell, and cells that show the same facts share theirs.
     assert judged[[row["cell"] for row in report.iter_rows(named=True)].index(own["cell"].item())] == 0
+    with duckdb.connect(str(ablating.lake.paths.snapshot), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM ablation_report").fetchone() == (report.height,)
     assert report["calls"].to_list() == [0] * report.height
     assert report["cost_usd"].to_list() == [0.0] * report.height
 
